@@ -14,8 +14,9 @@ import {
 } from '../proto/common/limits.ts';
 import type { BlobServiceService, WriteBlobRequest } from '../proto/gen/tabern/v1/blobs.pb.ts';
 import { asFault, Fault, invalidField, notFound } from '../proto/rpc/errors.ts';
-import type { Call } from '../proto/rpc/local.ts';
-import type { Caller } from './api/authentication.ts';
+import { type Call, raced, throwIfOver } from '../proto/rpc/local.ts';
+import { type Caller, keyMissing } from './api/authentication.ts';
+import { leaseLost, orNotFound } from './api/checks.ts';
 import type { Admit, Service } from './api/interceptors.ts';
 import { isId, newId } from './common/ids.ts';
 import type { Uploads } from './contexts/content.ts';
@@ -49,7 +50,7 @@ const MAKERS: Partial<Record<BlobKind, readonly WorkKind[]>> = {
   RECORDING: ['invocation', 'session'],
 };
 
-export type BlobCaller = { who: Caller; call: Call };
+type BlobCaller = { who: Caller; call: Call };
 
 export const everybody: Admit<BlobCaller> = (who, call) => ({ who, call });
 
@@ -81,8 +82,7 @@ export function blobService(options: Options): Service<typeof BlobServiceService
       const replaced = await replacedBytes(store, { projectId, contextId });
       using arrival = await quotas.arrive(projectId, kind, replaced);
       const id = newId();
-      const bytes = counted(chunks(parts, call), arrival);
-      const written = await files.write(id, bytes, MAX_BYTES[kind]);
+      const written = await files.write(id, chunks(parts, call, arrival), MAX_BYTES[kind]);
       if (call.signal.aborted) {
         // HTTP/2 delivers the data of a cancelled stream before the cancellation.
         await files.remove(id);
@@ -116,11 +116,7 @@ export function blobService(options: Options): Service<typeof BlobServiceService
 /** `contextId`: the context whose content it replaces. */
 type Owner = { kind: BlobKind; projectId: string; contextId?: string | undefined };
 
-type Header = {
-  kind: BlobKind | 'KIND_UNSPECIFIED';
-  leaseId?: string | undefined;
-  url?: string | undefined;
-};
+type Header = Extract<NonNullable<WriteBlobRequest['part']>, { $case: 'header' }>['value'];
 
 /**
  * The owner of the blob: the project of the key, of the runner's work, or of the context in the
@@ -128,9 +124,10 @@ type Header = {
  */
 async function ownerOf(
   options: Options,
-  { kind, leaseId, url }: Header,
+  { kind, leaseId = '', url }: Header,
   who: Caller,
 ): Promise<Owner> {
+  const { store, now } = options;
   switch (who.kind) {
     case 'project':
       if (kind !== 'BUILD_ARCHIVE' && kind !== 'EXTENSION') {
@@ -138,7 +135,7 @@ async function ownerOf(
       }
       return { kind, projectId: who.projectId };
     case 'operator':
-      throw new Fault('API_KEY_MISSING', 'Missing API key. Send it in the X-SVC-API-Key header.');
+      throw keyMissing();
     case 'gateway': {
       if (kind !== 'CONTEXT') throw invalidField('kind', 'must be CONTEXT.');
       const { projectId, id: contextId } = await linkedContext(options, 'PUT', url);
@@ -149,13 +146,15 @@ async function ownerOf(
       if (kind === 'KIND_UNSPECIFIED' || makers === undefined) {
         throw invalidField('kind', `must be one of ${Object.keys(MAKERS).join(', ')}.`);
       }
-      const lease = leaseId === undefined ? undefined : await options.store.findLease(leaseId);
+      const lease = await store.findLease(leaseId);
       if (lease && makers.includes(lease.kind)) {
         const contextId = kind === 'CONTEXT' ? await savedContext(options, lease) : undefined;
         return { kind, projectId: lease.projectId, contextId };
       }
-      const late = kind === 'RECORDING' ? await lateProject(options, leaseId) : undefined;
-      if (late === undefined) throw new Fault('LEASE_LOST', 'The lease is lost or has ended.');
+      // also of a recording whose session has just ended
+      const ended = { leaseId, endedAfter: now() - LATE_MS };
+      const late = kind === 'RECORDING' ? await store.findRecordingLease(ended) : undefined;
+      if (late === undefined) throw leaseLost(leaseId);
       return { kind, projectId: late };
     }
   }
@@ -181,15 +180,6 @@ async function replacedBytes(
   return content?.blobId ? ((await store.getBlob(content.blobId))?.size ?? 0) : 0;
 }
 
-/** Of a recording whose session has just ended. */
-async function lateProject(
-  { store, now }: Options,
-  leaseId: string | undefined,
-): Promise<string | undefined> {
-  if (leaseId === undefined) return undefined;
-  return await store.findRecordingLease({ leaseId, endedAfter: now() - LATE_MS });
-}
-
 /** The context of the signed URL. A deleted one is not found. */
 async function linkedContext(
   { store, links }: Options,
@@ -200,9 +190,8 @@ async function linkedContext(
     throw new Fault('TOKEN_REQUIRED', 'This operation needs an API key or the runner token.');
   }
   const named = await links.read(method, url);
-  const content = await store.getContextContent(named);
-  if (!content) throw notFound('Context', named.id);
-  return { ...content, id: named.id, projectId: named.projectId };
+  const content = orNotFound(await store.getContextContent(named), 'Context', named.id);
+  return { ...content, ...named };
 }
 
 async function linkedBlob(options: Options, url: string | undefined): Promise<string> {
@@ -211,33 +200,20 @@ async function linkedBlob(options: Options, url: string | undefined): Promise<st
   return blobId;
 }
 
-async function* counted(parts: AsyncIterable<Uint8Array>, arrival: Arrival) {
-  for await (const part of parts) {
-    arrival.add(part.byteLength);
-    yield part;
-  }
-}
-
 /**
  * The bytes after the header. A stream that its writer aborted must neither look complete nor hang.
  */
-async function* chunks(parts: AsyncIterator<WriteBlobRequest>, { signal }: Call) {
-  const { promise: left, reject } = Promise.withResolvers<never>();
-  const leave = () => reject(signal.reason);
-  left.catch(() => {}); // the call may end before the promise is awaited
-  signal.addEventListener('abort', leave, { once: true });
-  try {
-    for (;;) {
-      if (signal.aborted) throw signal.reason;
-      // grpc-js neither ends nor destroys the stream of a cancelled call: waiting for it alone
-      // would hang.
-      const { value, done } = await Promise.race([parts.next(), left]);
-      if (signal.aborted) throw signal.reason;
-      if (done) return;
-      if (value.part?.$case !== 'chunk') throw invalidField('chunk', 'must follow the header.');
-      yield value.part.value;
-    }
-  } finally {
-    signal.removeEventListener('abort', leave);
+async function* chunks(parts: AsyncIterator<WriteBlobRequest>, call: Call, arrival: Arrival) {
+  for (;;) {
+    throwIfOver(call);
+    // grpc-js neither ends nor destroys the stream of a cancelled call: waiting for it alone would
+    // hang.
+    const { value, done } = await raced(parts.next(), call);
+    throwIfOver(call);
+    if (done) return;
+    if (value.part?.$case !== 'chunk') throw invalidField('chunk', 'must follow the header.');
+    const bytes = value.part.value;
+    arrival.add(bytes.byteLength);
+    yield bytes;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Core's settings. Read once, refused with a sentence when invalid, printed at start without
+ * Core's settings: read once, refused with an explanation when invalid, printed at start without
  * secrets.
  */
 import { ConfigError, type Env, text } from '../proto/common/env.ts';
@@ -13,20 +13,12 @@ export type CoreConfig = ReturnType<typeof readCoreConfig>;
 
 /** Throws ConfigError for an invalid value. */
 export function readCoreConfig(env: Env) {
-  const { data, contextsMax, contextMib, downloadMib, recordingMib, ...others } = readSettings(
-    env,
-    'core',
-  );
-  const { uploadMib, logMib, webhookAllowCidrs, webhookRate, ...more } = others;
+  const settings = readSettings(env, 'core');
+  const { data, contextsMax, contextMib, downloadMib, recordingMib, ...others } = settings;
+  const { uploadMib, logMib, webhookAllowCidrs = [], webhookRate, ...more } = others;
   const { webhookDisableAfter: hours, webhookDisableSilence: silence, ...rest } = more;
-  const quotas: QuotaLimits = {
-    contexts: contextsMax,
-    contextMib,
-    downloadMib,
-    recordingMib,
-    uploadMib,
-    logMib,
-  };
+  const sizes = { contextMib, downloadMib, recordingMib, uploadMib, logMib };
+  const quotas: QuotaLimits = { contexts: contextsMax, ...sizes };
   const webhookRule: Rule = { disableAfterMs: hours * HOUR_MS, silence: silence === 'on' };
   return {
     ...rest,
@@ -34,7 +26,7 @@ export function readCoreConfig(env: Env) {
     /** Default quotas of a project. */
     quotas,
     /** Addresses that webhooks may use in addition to public ones. */
-    webhookAllowCidrs: webhookAllowCidrs ?? [],
+    webhookAllowCidrs,
     webhookRule,
     webhookRatePerS: webhookRate,
     crashAt: crashAt(env),

@@ -1,15 +1,14 @@
 /**
  * Core: owns the state and is its only writer. Every start is a recovery: acquire the lock,
  * migrate, recount the queues, give each lease a full term, remove files without a row, listen.
- * After a failed commit the outcome of waiting operations is unknown: they are answered so, and the
- * process exits with code 70.
+ * After a failed commit the outcome of waiting operations is unknown: they receive OUTCOME_UNKNOWN,
+ * and the process exits with code 70.
  */
 import { join } from 'node:path';
 import { makeDirectory } from '../proto/common/durable.ts';
 import { DataError } from '../proto/common/env.ts';
 import type { Log } from '../proto/common/log.ts';
 import { type Metrics, NO_METRICS } from '../proto/common/metrics.ts';
-import { cidrList } from '../proto/network/public-addresses.ts';
 import type { OnError } from '../proto/rpc/local.ts';
 import { type AllHandlers, type Clients, localClients } from '../proto/rpc/services.ts';
 import { authenticator, type Tokens } from './api/authentication.ts';
@@ -38,7 +37,7 @@ import { startHeartbeat } from './webhooks/heartbeat.ts';
 // The only file of core that `tabern serve` may load.
 export { printable, readCoreConfig } from './config.ts';
 
-/** In milliseconds: shorter starts are not logged. */
+/** In milliseconds: a smaller difference is not logged. */
 const CLOCK_BEHIND_MS = 60_000;
 /** Time for answers to waiting calls before the process exits. */
 const FATAL_DELAY_MS = 100;
@@ -93,7 +92,7 @@ async function start(
 ): Promise<Core> {
   const { damage, metrics = NO_METRICS } = options;
   const { onFatal = (error) => endProcess(damage.judge(error), log) } = options;
-  const { dataDir, leaseMs, sweepMs } = config;
+  const { dataDir, leaseMs, sweepMs, keyPairs: readyTarget } = config;
   const keyFile = (name: string) => join(dataDir, 'keys', name);
   await using opened = new AsyncDisposableStack();
   const store = await openChecked(config, { onFatal, damage, opened });
@@ -104,7 +103,7 @@ async function start(
   const tokens = openTokens(keyFile);
   const first = openFirstKey(keyFile('first.key'), { sealer, log });
   const files = await openBlobs(dataDir, { store, log, now, isHeld, metrics, opened });
-  const keys = opened.use(openKeyPool({ store, sealer, log, now }));
+  const keys = opened.use(openKeyPool({ store, sealer, log, now, readyTarget }));
   opened.use(await startHeartbeat({ store, log, now }));
   opened.use(startSweep({ store, log, now, leaseMs, sweepMs }));
   opened.use(startRetention(config, { store, files, log, now, isHeld }));
@@ -113,20 +112,20 @@ async function start(
   if ('step' in clock) opened.use(startSteps({ clock, store, log, ...watch, ...config, onFatal }));
   const closing = new AbortController();
   const state = { store, files, sealer, keys, validator, log, now, steady, isHeld };
-  const handlers = allHandlers({
-    ...state,
-    ...watch,
-    ...settingsOf(config),
-    ...authenticator({ store, tokens, now, steady, onFirstUse: first.used }),
-    wall: options.now ?? Date.now,
-    closing: closing.signal,
-  });
+  const authentication = authenticator({ store, tokens, now, steady, onFirstUse: first.used });
+  const wall = options.now ?? Date.now;
+  const deps = { ...state, ...watch, ...authentication, wall, closing: closing.signal };
+  const handlers = allHandlers(deps, config);
   const onError: OnError = (error, rpc) => log.error({ err: error.cause ?? error, rpc }, 'failed');
   const server = await listen(join(dataDir, 'core.sock'), handlers, onError);
   opened.defer(() => server.close());
   opened.defer(() => closing.abort());
   const firstStart = await ensureProject({ store, first }, config, now());
-  const close = closer(opened.move(), damage);
+  const moved = opened.move();
+  const close = async () => {
+    await moved.disposeAsync();
+    damage.clear(); // a closed core did not fail
+  };
   return {
     clients: localClients(handlers, { onError }),
     handlers,
@@ -137,63 +136,31 @@ async function start(
   };
 }
 
-/** A core that was closed did not fail. */
-function closer(opened: AsyncDisposableStack, damage: Damage): () => Promise<void> {
-  return async () => {
-    await opened.disposeAsync();
-    damage.clear();
-  };
-}
+type BlobDeps = Pick<CoreDeps, 'store' | 'log' | 'now' | 'isHeld' | 'metrics'>;
 
-/** The settings that calls obey. */
-function settingsOf(config: CoreConfig) {
-  const { dataDir, leaseMs, queueMax, quotas, webhookRule, webhookRatePerS } = config;
-  const { recordingDays, extensionsMax, concurrency } = config;
-  return {
-    dataDir,
-    leaseMs,
-    queueMax,
-    quotas,
-    webhookAllow: cidrList(config.webhookAllowCidrs),
-    webhookRule,
-    webhookRatePerS,
-    recordingDays,
-    extensionsMax,
-    concurrency,
-  };
-}
-
-async function openBlobs(
-  dataDir: string,
-  {
-    opened,
-    ...parts
-  }: Pick<CoreDeps, 'store' | 'log' | 'now' | 'isHeld' | 'metrics'> & {
-    opened: AsyncDisposableStack;
-  },
-) {
+async function openBlobs(dataDir: string, deps: BlobDeps & { opened: AsyncDisposableStack }) {
   await removeLeft(dataDir);
   const folder = join(dataDir, 'blobs');
-  const files = await openBlobFiles(folder, parts.log);
-  opened.use(await startBlobSweep({ ...parts, files, folder }));
-  opened.use(startScrub({ ...parts, folder }));
+  const files = await openBlobFiles(folder, deps.log);
+  deps.opened.use(await startBlobSweep({ ...deps, files, folder }));
+  deps.opened.use(startScrub({ ...deps, folder }));
   return files;
 }
 
-/** What core sees of itself. */
+/** Disk space, readiness and metrics. */
 async function openWatch(
   { dataDir, leaseMs }: CoreConfig,
-  parts: Pick<CoreDeps, 'store' | 'log' | 'now' | 'steady'> & { opened: AsyncDisposableStack },
+  deps: Pick<CoreDeps, 'store' | 'log' | 'now' | 'steady'> & { opened: AsyncDisposableStack },
   { metrics = NO_METRICS, disk: rule = DISK_RULE }: CoreOptions,
 ) {
-  const { store, log, now, steady, opened } = parts;
+  const { store, log, now, steady, opened } = deps;
   const disk = opened.use(openDisk({ dir: dataDir, log, rule }));
   const readiness = openReadiness({ now: steady, leaseMs });
   if (metrics !== NO_METRICS) await watchCore(metrics, { store, disk, readiness, now });
   return { disk, readiness, metrics };
 }
 
-/** The one that was given is its owner's to move. */
+/** A given clock is moved by its owner. */
 async function openClock(
   { clockSettleMs: settleMs }: CoreConfig,
   given: CoreOptions['now'],
@@ -203,8 +170,7 @@ async function openClock(
   const written = await store.lastTime();
   const behindMs = written - Date.now();
   if (behindMs > CLOCK_BEHIND_MS) {
-    const says = "this machine's clock is behind what was written; going on from there";
-    log.warn({ behindMs }, says);
+    log.warn({ behindMs }, "this machine's clock is behind the last stored time: continuing there");
   }
   const clock = schedulerClock(written, settleMs);
   if (clock.isHeld()) log.warn({ absentMs: -behindMs }, HELD);
@@ -224,7 +190,7 @@ async function openSecrets(store: Store, path: string): Promise<Sealer> {
 }
 
 function endProcess(error: unknown, log: Log): void {
-  log.fatal({ err: error }, 'the store failed; ending');
+  log.fatal({ err: error }, 'the store failed: exiting');
   const isFinal = error instanceof DataError;
   if (isFinal) process.stderr.write(`tabern: ${error.message}\n`);
   setTimeout(() => process.exit(isFinal ? FINAL_EXIT_CODE : FATAL_EXIT_CODE), FATAL_DELAY_MS);

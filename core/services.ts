@@ -2,9 +2,9 @@
  * All services of core, behind their access checks: this file alone decides which caller may call
  * which service.
  */
-import type { BlockList } from 'node:net';
 import type { Log } from '../proto/common/log.ts';
 import type { Metrics } from '../proto/common/metrics.ts';
+import { cidrList } from '../proto/network/public-addresses.ts';
 import type { Definition, Handlers } from '../proto/rpc/local.ts';
 import { type AllHandlers, SERVICES } from '../proto/rpc/services.ts';
 import type { Authenticate, ForgetKey } from './api/authentication.ts';
@@ -21,11 +21,11 @@ import {
 } from './api/interceptors.ts';
 import { blobService, everybody } from './blobs.ts';
 import type { Sealer } from './common/sealer.ts';
+import type { CoreConfig } from './config.ts';
 import { contentService, openUploads } from './contexts/content.ts';
 import { contextService } from './contexts/contexts.ts';
 import type { KeyPool } from './contexts/key-pool.ts';
 import { contextLinks } from './contexts/links.ts';
-import type { Rule } from './delivery/disable.ts';
 import type { BlobFiles } from './files/blob-files.ts';
 import type { Disk } from './files/disk-space.ts';
 import { downloadService } from './files/downloads.ts';
@@ -37,7 +37,7 @@ import { backupService } from './maintenance/backup/service.ts';
 import { healthService, type Readiness } from './maintenance/readiness.ts';
 import { operatorService } from './projects/operators.ts';
 import { projectService } from './projects/projects.ts';
-import { openQuotas, type QuotaLimits } from './projects/quotas.ts';
+import { openQuotas } from './projects/quotas.ts';
 import { revokedKeys } from './projects/revoked-keys.ts';
 import { runnerService } from './runners/leases.ts';
 import { liveView, viewTokens } from './sessions/live-view.ts';
@@ -57,10 +57,10 @@ import { webhookService } from './webhooks/webhooks.ts';
 /** How long work may wait for a runner. Ours: after that no client waits for the answer. */
 const WAIT_MS = 3_600_000;
 /**
- * RPCs refused while the disk is low, besides uploads: new work needs space, and ending work must
- * have it.
+ * RPCs refused while the disk is low, besides uploads: the remaining space is for running work to
+ * end.
  */
-const BEGINNINGS: ReadonlySet<string> = new Set([
+const NEW_WORK: ReadonlySet<string> = new Set([
   ...['createSession', 'invokeFunction', 'createBuild'],
   ...['createContext', 'createExtension', 'createWebhook'],
 ]);
@@ -82,55 +82,46 @@ export type CoreDeps = {
   steady: () => number;
   /** While true, retention removes nothing: the clock jumped far forward. */
   isHeld: () => boolean;
-  leaseMs: number;
-  queueMax: number;
-  dataDir: string;
-  concurrency: number;
-  webhookAllow: BlockList;
-  webhookRule: Rule;
-  webhookRatePerS: number;
-  recordingDays: number;
-  extensionsMax: number;
-  quotas: QuotaLimits;
   /** The machine's clock, with which receivers compare signatures. */
   wall: () => number;
   /** Aborts when core closes. */
   closing: AbortSignal;
 };
 
-export function allHandlers(parts: CoreDeps): AllHandlers {
-  const { store, files, sealer, keys, validator, log, now } = parts;
-  const { leaseMs, queueMax, closing } = parts;
-  const { webhookAllow: allow, webhookRule: rule, wall } = parts;
-  const { webhookRatePerS: ratePerS, disk, readiness, metrics, extensionsMax } = parts;
+export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
+  const { store, files, sealer, keys, validator, now, closing } = deps;
+  const { extensionsMax, leaseMs, queueMax, webhookRule: rule, webhookRatePerS: ratePerS } = config;
   const work = { store, now, queueMax, waitMs: WAIT_MS };
-  const functions = { ...buildHandlers(work), ...functionHandlers(work) };
+  const functions = { ...buildHandlers(work), ...functionHandlers(deps) };
   const secrets = sessionSecrets(sealer);
-  const quotas = openQuotas({ store, defaults: parts.quotas });
+  const quotas = openQuotas({ store, defaults: config.quotas });
   const invocations = invocationService({ ...work, validator, secrets, quotas, closing });
-  const linked = { sealer, now, isRevoked: revokedKeys({ store, now, steady: parts.steady }) };
+  const linked = { sealer, now, isRevoked: revokedKeys(deps) };
   const links = contextLinks(linked);
   const recorded = recordingLinks(linked);
   const recording = recordingBytes({ store, files, links: recorded });
-  const stored = { store, files, quotas, disk, sealer, now };
-  const content = { ...stored, links, recording, extensionsMax, uploads: openUploads() };
+  const content = { ...deps, quotas, links, recording, extensionsMax, uploads: openUploads() };
   const signingKeys = openSigningKeys(sealer);
-  const leases = { log, leaseMs, readiness, secrets, closing };
-  const runners = runnerService({ ...content, ...leases, validator, signingKeys });
+  const runners = runnerService({ ...content, leaseMs, secrets, signingKeys });
   const views = viewTokens(sealer, now);
   const { replaceContext, ...ofProjects } = SERVICES.contexts;
   const { locateSession, ...ofUsers } = SERVICES.sessions;
   const sessions = {
     ...sessionService({ store, signingKeys, secrets, validator, now, closing }),
-    ...sessionLogService({ store }),
-    ...recordingService({ store, files, links: recorded, now, keptDays: parts.recordingDays }),
+    ...sessionLogService(store),
+    ...recordingService({ store, files, links: recorded, now, keptDays: config.recordingDays }),
     ...liveView({ store, now, tokens: views, signingKeys }),
   };
-  const operators = { ...operatorService({ ...parts, quotas }), ...backupService(parts) };
+  const operators = {
+    ...operatorService({ ...deps, ...config, quotas }),
+    ...backupService({ store, files, now, dataDir: config.dataDir }),
+  };
+  const allow = cidrList(config.webhookAllowCidrs);
   const webhooks = webhookService({ store, sealer, now, allow, closing });
+  const deliveries = deliveryService({ ...deps, rule, ratePerS });
   const located = locateService({ store, signingKeys, readViewToken: views.read, closing });
 
-  const behind = entrance(parts);
+  const behind = entrance(deps);
   return {
     operators: behind(SERVICES.operators, operators, onlyOperators),
     projects: behind(SERVICES.projects, projectService({ store, quotas, now }), onlyProjects),
@@ -149,19 +140,15 @@ export function allHandlers(parts: CoreDeps): AllHandlers {
     webhooks: behind(SERVICES.webhooks, webhooks, onlyProjects),
     blobs: behind(SERVICES.blobs, blobService(content), everybody),
     runners: behind(SERVICES.runners, runners, onlyRunners),
-    deliveries: behind(
-      SERVICES.deliveries,
-      deliveryService({ store, sealer, log, now, closing, metrics, wall, rule, ratePerS }),
-      onlyGateways,
-    ),
-    health: behind(SERVICES.health, healthService(parts), onlyGateways),
+    deliveries: behind(SERVICES.deliveries, deliveries, onlyGateways),
+    health: behind(SERVICES.health, healthService(deps), onlyGateways),
   };
 }
 
 /** Checks of every call before a service: the caller, shares, free disk space, the log. */
 function entrance({ authenticate, disk, log }: CoreDeps) {
   const enterCall = callShares();
-  const entered = (name: string) => void (BEGINNINGS.has(name) && disk.checkRoom());
+  const entered = (name: string) => void (NEW_WORK.has(name) && disk.checkRoom());
   return <D extends Definition, C>(
     definition: D,
     service: Service<D, C>,

@@ -4,7 +4,11 @@
  */
 import Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
-import { CONTEXT_MAX_BYTES } from '../proto/common/limits.ts';
+import {
+  CONTEXT_MAX_BYTES,
+  EXTENSION_MAX_BYTES,
+  SESSION_FILE_MAX_BYTES,
+} from '../proto/common/limits.ts';
 import type { Log } from '../proto/common/log.ts';
 import { type Metrics, NO_METRICS } from '../proto/common/metrics.ts';
 import { traced } from '../proto/common/tracing.ts';
@@ -20,8 +24,16 @@ import { routeOf, transcoder } from './rest/transcode.ts';
 import { addDocs } from './routes/docs.ts';
 import { BUILDS_PATH, createBuild } from './routes/files/builds.ts';
 import { contextContent, isContentUpload } from './routes/files/contexts.ts';
-import { filesRoutes, uploadMaxBytes } from './routes/files/routes.ts';
+import {
+  DOWNLOAD_ROUTE,
+  DOWNLOADS_ROUTE,
+  getDownload,
+  getSessionDownloads,
+} from './routes/files/downloads.ts';
+import { createExtension, EXTENSIONS_PATH } from './routes/files/extensions.ts';
+import { FRAMING_MAX_BYTES } from './routes/files/multipart.ts';
 import { uploadSlots } from './routes/files/upload-limits.ts';
+import { isSessionUpload, UPLOADS_ROUTE, uploadFile } from './routes/files/uploads.ts';
 import { health, ready } from './routes/health.ts';
 import { INVOKE_ROUTE, preferWait } from './routes/invoke.ts';
 import { describe } from './routes/openapi.ts';
@@ -29,6 +41,7 @@ import { addDiscovery } from './routes/sessions/discovery.ts';
 import { addLiveView, withTabs } from './routes/sessions/live-view.ts';
 import { listSessionLogs, SESSION_LOGS_ROUTE } from './routes/sessions/logs.ts';
 import { getReplay, REPLAY_ROUTE, recordingBytes } from './routes/sessions/recordings.ts';
+import { START_PATH, startSession } from './routes/sessions/stagehand-start.ts';
 import { refuseUnserved } from './routes/unserved.ts';
 import { vetted } from './webhooks/endpoint-check.ts';
 import type { Guard } from './webhooks/ssrf-guard.ts';
@@ -52,7 +65,7 @@ export function openApp(deps: GatewayDeps): Koa<State> {
   app.use(opened(log, draining));
   if (metrics !== NO_METRICS) app.use(counted(metrics));
   app.use(errors(log));
-  app.use(lookedAt(draining));
+  app.use(checked(draining));
   app.use(contextContent(deps));
   app.use(recordingBytes(deps));
   app.use(auth(clients));
@@ -63,7 +76,7 @@ export function openApp(deps: GatewayDeps): Koa<State> {
   return app;
 }
 
-/** Hand-written routes for bodies that are not JSON; generated routes for the rest. */
+/** Hand-written routes come first: parameters of generated ones would match some of their paths. */
 function routes(deps: Omit<GatewayDeps, 'guard' | 'log'>): Middleware {
   const { clients, publicUrl, draining } = deps;
   const registry = readContract();
@@ -84,7 +97,11 @@ function routes(deps: Omit<GatewayDeps, 'guard' | 'log'>): Middleware {
   router.post(BUILDS_PATH, createBuild(clients, registry, enter));
   router.get(SESSION_LOGS_ROUTE, listSessionLogs(clients, registry));
   router.get(REPLAY_ROUTE, getReplay({ clients, publicUrl }));
-  filesRoutes(router, { ...deps, registry, enter });
+  router.post(START_PATH, startSession(clients, registry));
+  router.get(DOWNLOADS_ROUTE, getSessionDownloads(clients));
+  router.get(DOWNLOAD_ROUTE, getDownload(clients, registry));
+  router.post(EXTENSIONS_PATH, createExtension(clients, registry, enter));
+  router.post(UPLOADS_ROUTE, uploadFile(deps, enter));
   router.post(INVOKE_ROUTE, preferWait({ clients, operations, draining }));
   for (const operation of operations) {
     router[operation.verb](
@@ -95,10 +112,7 @@ function routes(deps: Omit<GatewayDeps, 'guard' | 'log'>): Middleware {
   return router.routes() as unknown as Middleware;
 }
 
-/**
- * Sets the request id and the standard headers, logs the request, and closes connections whose
- * client keeps sending after the answer.
- */
+/** Sets the request id and standard headers, logs the request, and lingers after the answer. */
 function opened(log: Log, draining: AbortSignal): Middleware<State> {
   return async (ctx, next) => {
     const startedAt = performance.now();
@@ -132,7 +146,7 @@ function linger(request: Koa.Request['req']): void {
 }
 
 /** Checks that need no API key: shape and size of the request, and the state of the service. */
-function lookedAt(draining: AbortSignal): Middleware<State> {
+function checked(draining: AbortSignal): Middleware<State> {
   return (ctx, next) => {
     const { req } = ctx;
     if (draining.aborted) throw new Fault('DRAINING', 'The service is shutting down.');
@@ -151,8 +165,10 @@ function lookedAt(draining: AbortSignal): Middleware<State> {
 
 function bodyMaxBytes({ method, path }: { method: string; path: string }): number {
   if (isContentUpload(method, path)) return CONTEXT_MAX_BYTES;
-  if (method === 'POST' && path === BUILDS_PATH) return UPLOAD_MAX_BYTES;
-  return uploadMaxBytes(method, path) ?? BODY_MAX_BYTES;
+  if (isSessionUpload(method, path)) return SESSION_FILE_MAX_BYTES + FRAMING_MAX_BYTES;
+  if (method !== 'POST') return BODY_MAX_BYTES;
+  if (path === BUILDS_PATH) return UPLOAD_MAX_BYTES;
+  return path === EXTENSIONS_PATH ? EXTENSION_MAX_BYTES + FRAMING_MAX_BYTES : BODY_MAX_BYTES;
 }
 
 /** 405 with Allow when the path exists for another method, else 404. */

@@ -4,6 +4,7 @@
  */
 import { CommanderError } from 'commander';
 import { ConfigError } from '../proto/common/env.ts';
+import { styled } from '../proto/terminal/text.ts';
 import { runProgram } from './cli/program.ts';
 import { EXIT, Exit } from './process/exit-codes.ts';
 
@@ -18,17 +19,14 @@ process.exitCode = await main();
 // Unreferenced: fires only when an open handle keeps the process alive.
 setTimeout(() => process.exit(), LEFTOVER_MS).unref();
 
-/**
- * Roles stop their own loops; other commands end when they return. In both cases the process must
- * exit.
- */
+/** The process must exit when the role or the command has ended. */
 async function main(): Promise<number> {
   try {
     return await runProgram(process.argv.slice(2));
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT.config;
     if (error instanceof Exit || error instanceof ConfigError) {
-      process.stderr.write(`tabern: ${error.message}\n`);
+      process.stderr.write(`${styled('red', 'tabern:', process.stderr)} ${error.message}\n`);
       return error instanceof Exit ? error.code : EXIT.config;
     }
     throw error;

@@ -92,7 +92,13 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
     draining: draining.signal,
   });
   const server = await openServer(app.callback() as RequestListener, config, parts);
-  const tunnels = openTunnels({ ...tunnelParts(config, parts), locate: locator(parts) });
+  const tunnels = openTunnels({
+    clients,
+    log,
+    locate: locator(parts),
+    // A TLS connection cannot be handed off: its state is in this process.
+    handOver: config.tls === undefined ? parts.handOver : undefined,
+  });
   server.on('upgrade', tunnels.upgrade);
   server.listen(config.port, config.host);
   await once(server, 'listening');
@@ -115,11 +121,6 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
     return closing;
   };
   return { url, close, [Symbol.asyncDispose]: close };
-}
-
-/** A TLS connection cannot be handed off: its state is in this process. */
-function tunnelParts({ tls }: GatewayConfig, { handOver, ...parts }: GatewayParts) {
-  return { ...parts, ...(handOver && tls === undefined && { handOver }) };
 }
 
 async function openServer(
@@ -171,7 +172,9 @@ function optionsOf(times: ServerTimes): ServerOptions {
 
 async function drain(server: Server): Promise<void> {
   const startedAt = performance.now();
-  await noticed(server);
+  // Without clients, no 503 is needed.
+  const clients = await promisify(server.getConnections.bind(server))();
+  if (clients > 0) await pause(NOTICE_MS);
   const closed = once(server, 'close');
   server.close();
   const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_MS);
@@ -183,12 +186,6 @@ async function drain(server: Server): Promise<void> {
     clearInterval(idle);
     clearTimeout(cut);
   }
-}
-
-/** Without clients, no 503 is needed. */
-async function noticed(server: Server): Promise<void> {
-  const count = await promisify(server.getConnections.bind(server))();
-  if (count > 0) await pause(NOTICE_MS);
 }
 
 function urlOf(server: Server, { host, tls }: GatewayConfig): string {

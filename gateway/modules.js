@@ -1,10 +1,8 @@
 /**
- * The compile cache of modules: without it each process and each thread strips types and compiles
- * again, which takes half of the start time and 25 MB that are never freed. It is in the program's
- * own directory, which is as trusted as the code, or, when that is not writable, in the data
- * directory of an earlier start. Node separates users, and detects changed sources by hash.
- * NODE_COMPILE_CACHE, Node's own variable, sets another directory, and passes the choice to the
- * runner and the threads.
+ * The compile cache of modules: without it each process and thread strips types and compiles again:
+ * half of the start time, and 25 MB that are never freed. It is in the program's own directory, or,
+ * when that is not writable, in the data directory of an earlier start. Node separates users, and
+ * detects changed sources by hash. NODE_COMPILE_CACHE sets another directory, also for children.
  */
 import { existsSync } from 'node:fs';
 import module from 'node:module';

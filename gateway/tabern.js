@@ -11,8 +11,11 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { keepModules } from './modules.js';
 
-/** The first version that runs TypeScript without a flag. */
-const NEEDED = [22, 18];
+/**
+ * The version of the dependencies' own Node. An older one cannot parse the sources (`using`), and
+ * any other cannot load the native modules that are installed for this one.
+ */
+const MAJOR = '24';
 /** EX_CONFIG: the operator must fix a problem. */
 const EXIT_OPERATOR = 78;
 
@@ -20,11 +23,9 @@ const EXIT_OPERATOR = 78;
 const BINS = ['./bin.ts', './bin.js', '../dist/js/gateway/bin.js'];
 
 const bin = BINS.map((path) => new URL(path, import.meta.url)).find((url) => existsSync(url));
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-const isNew = major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1]);
 
 keepModules();
-if (isNew) await import(bin.href);
+if (process.versions.node.startsWith(`${MAJOR}.`)) await import(bin.href);
 else runWith(bundledNode());
 
 /** @returns {string} */
@@ -37,8 +38,7 @@ function bundledNode() {
     );
   } catch {
     process.stderr.write(
-      `tabern: needs Node ${NEEDED.join('.')} or newer, or the package ${name}; ` +
-        `this is Node ${process.version}\n`,
+      `tabern: needs Node ${MAJOR}, or the package ${name}; ` + `this is Node ${process.version}\n`,
     );
     process.exit(EXIT_OPERATOR);
   }

@@ -1,5 +1,5 @@
-/** The runner's settings, as the runner uses them. Read once, at start. */
-import { readToken } from '../proto/common/durable.ts';
+/** The runner's settings, read once at start. */
+import { noAccess, readToken } from '../proto/common/durable.ts';
 import { ConfigError, type Env } from '../proto/common/env.ts';
 import { coreAddress, readSettings } from '../proto/common/settings/read.ts';
 import { cidrList } from '../proto/network/public-addresses.ts';
@@ -15,25 +15,28 @@ export function readConfig(env: Env = process.env) {
     ...rest,
     dataDir: data,
     core: coreAddress({ data, core: rest.core }),
-    token: runnerToken ?? tokenOf(`${data}/keys/runner.token`),
-    /** What runs handlers. */
+    token: runnerToken ?? tokenOf(data),
+    /** The runtime of handlers. */
     engine: rest.engine ?? OWN_KIND,
-    /** What a session's browser may use; undefined: any. */
+    /** Of one session's browser; undefined without a limit. */
     browserMemoryBytes: browserMemoryMb === 0 ? undefined : browserMemoryMb * 2 ** 20,
-    /** Where gateways on other machines reach sessions; none: a socket file. */
+    /** The address of the session server for gateways on other machines; else a socket file. */
     listen: runnerListen,
     /** Private addresses that pages and handlers may reach. */
     allow: cidrList(browserAllowCidrs ?? []),
-    /** The whole environment, for what npm reads of it. */
+    /** The whole environment, for npm's settings. */
     env,
   };
 }
 
-function tokenOf(path: string): string {
+function tokenOf(dataDir: string): string {
+  const path = `${dataDir}/keys/runner.token`;
   try {
     return readToken(path);
   } catch (cause) {
     if (cause instanceof ConfigError) throw cause;
+    const denied = noAccess(cause, dataDir);
+    if (denied !== undefined) throw new ConfigError(denied, { cause });
     throw new ConfigError(
       `no runner token: start core first, which makes ${path}, or set TABERN_RUNNER_TOKEN`,
       { cause },

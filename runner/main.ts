@@ -3,8 +3,8 @@
  *
  * starting (sweep after dead runners, jail, Chrome, hosts, register) -> leasing -> draining (leases
  * no more work; 20 s for running work) -> ended: no process and no directory is left. A closed IPC
- * channel means that `tabern serve` has ended: no draining. Exit code 78: the machine lacks
- * something that a restart does not bring; one line on stderr names it.
+ * channel means that `tabern serve` has ended: no draining. Exit code 78: a defect of the machine
+ * that a restart does not fix; one line on stderr names it.
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -81,7 +81,7 @@ export async function runnerMain(): Promise<void> {
     process.exit(isSuperseded ? SUPERSEDED_EXIT_CODE : OPERATOR_EXIT_CODE);
   }
   await endTracing();
-  process.exit(0); // an idle connection or a library's handle must not keep it alive
+  process.exit(0); // an idle connection or a library's handle must not keep the process alive
 }
 
 async function runRunner(config: Config, log: Log, ends: Ends): Promise<void> {
@@ -113,7 +113,7 @@ async function lease({ config, log, ends, core, machine }: Started): Promise<voi
   const leaseMs = await register(core, { ...identity, address: server.address }, { log, ends });
   if (leaseMs === undefined) return;
   const closed = new AbortController();
-  /** No work can continue here; its reason is the error. */
+  /** Aborts when no work can continue; the reason is the error. */
   const failed = new AbortController();
   const onSuperseded = (): void => failed.abort(new SupersededError());
   const runner: RunnerContext = {
@@ -146,8 +146,6 @@ async function lease({ config, log, ends, core, machine }: Started): Promise<voi
   failed.signal.throwIfAborted();
 }
 
-type Caches = Awaited<ReturnType<typeof openCaches>>;
-
 async function openCaches({ dataDir }: Config, core: Core, log: Log) {
   const dir = join(dataDir, 'cache');
   return {
@@ -159,11 +157,11 @@ async function openCaches({ dataDir }: Config, core: Core, log: Log) {
 
 type WorkKind = Pick<LoopOptions, 'kind' | 'max' | 'announce' | 'run'>;
 
-/** How each kind of work is run. */
+/** The options of each kind's work loop. */
 function workKinds(options: {
   config: Config;
   machine: Machine;
-  caches: Caches;
+  caches: Awaited<ReturnType<typeof openCaches>>;
   runner: RunnerContext;
   server: SessionServer;
 }): WorkKind[] {
@@ -180,7 +178,7 @@ function workKinds(options: {
     {
       kind: 'INVOCATION',
       max: config.invocationsMax,
-      // core reports RUNNING before there is a Chrome
+      // clients may connect before Chrome has started, because core reports RUNNING early
       announce: ({ item }) =>
         item?.$case === 'invocation' ? server.reserve(item.value.signingKey) : undefined,
       async run({ item }, lease) {
@@ -204,7 +202,7 @@ function workKinds(options: {
   ];
 }
 
-/** The lease's time; undefined when the runner was ended first. */
+/** Registers the runner. Returns the lease time; undefined when the runner was ended first. */
 async function register(
   { clients, call }: Core,
   runner: { runnerId: string; instanceId: string; address: string },
@@ -218,7 +216,7 @@ async function register(
       maxMs: REGISTER_PAUSE_MS,
       signal,
       isRetryable: isTransient,
-      onRetry: (error) => log.warn({ error: String(error) }, 'core cannot be reached yet'),
+      onRetry: (error) => log.warn({ error: String(error) }, 'registering with core failed'),
     });
     return leaseMs;
   } catch (error) {

@@ -1,4 +1,4 @@
-/** The judge of answers finds what is not as described, and lets pass what is. */
+/** The judge of responses finds those that differ from the description, and accepts all others. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { operationsOf, readContract } from '../gateway/rest/operations.ts';
@@ -17,7 +17,7 @@ function verdict(path: string, body: unknown, more: Partial<Seen> = {}): string 
   return judge.verdict({ ...seen, path, text: JSON.stringify(body), ...more });
 }
 
-test('what is as described passes: literal paths before parameters, errors everywhere', () => {
+test('a described response passes: literal paths before parameters, errors everywhere', () => {
   assert.is(verdict('/v1/projects/x', PROJECT), undefined);
   assert.is(verdict('/v1/contexts/x', ERROR, { status: 404 }), undefined);
   assert.is(verdict('/v1/functions/builds', {}), undefined);
@@ -26,7 +26,7 @@ test('what is as described passes: literal paths before parameters, errors every
   assert.is(verdict('/v1/contexts/x', '', { method: 'DELETE', status: 204, text: '' }), undefined);
 });
 
-test('what is not as described does not', () => {
+test('a response that differs from the description does not pass', () => {
   const wrong: [string, string | undefined][] = [
     ['must NOT have additional properties', verdict('/v1/projects/x', { ...PROJECT, secret: 1 })],
     ['must be integer', verdict('/v1/projects/x', { ...PROJECT, concurrency: '16' })],

@@ -1,4 +1,6 @@
-/** The door at which answers are judged: what passes it is untouched, no answer goes unheard. */
+/**
+ * The proxy in which responses are judged forwards all bytes unchanged and checks every response.
+ */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -24,7 +26,7 @@ const chunked = (...parts: string[]) => {
   return `${head}${chunks}0\r\na: b\r\n\r\n`;
 };
 
-/** What is overheard of these bytes, that come so many at a time. */
+/** The responses that are read from these bytes, with this many at a time. */
 function heard(asked: string, answered: string, step: number): Seen[] {
   const seen: Seen[] = [];
   const ear = overhear((one) => seen.push(one));
@@ -38,7 +40,7 @@ function heard(asked: string, answered: string, step: number): Seen[] {
   return seen;
 }
 
-/** All that was asked, all that was answered, and what is heard: `method path status text`. */
+/** Requests, responses, and the result: `method path status text`. */
 const CONVERSATIONS: [name: string, asked: string, answered: string, heard: string[]][] = [
   ['a length', get('/a?b=/c'), sized('{"a":1}'), ['GET /a 200 {"a":1}']],
   ['chunks', get('/a'), chunked('{"a"', ':1}'), ['GET /a 200 {"a":1}']],
@@ -81,7 +83,7 @@ transfer-encoding: chunked\r\n\r\n2\r\nGE\r\n0\r\n\r\n${get('/c')}`,
   ['an answer cut off', get('/a'), sized('{"a":1}').slice(0, -1), []],
 ];
 
-test('each answer is heard with its request, however its bytes come', () => {
+test('each response is paired with its request, at any size of chunks', () => {
   for (const [name, asked, answered, wanted] of CONVERSATIONS) {
     for (const step of [1, 7, 1e6]) {
       const found = heard(asked, answered, step);
@@ -93,7 +95,7 @@ test('each answer is heard with its request, however its bytes come', () => {
   }
 });
 
-/** A service of raw bytes, and the door before it. */
+/** A service of raw bytes, and the proxy before it. */
 async function openRaw(serve: (socket: Socket) => unknown) {
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => undefined); // a test resets it
@@ -101,18 +103,18 @@ async function openRaw(serve: (socket: Socket) => unknown) {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const door = await openJudged(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const proxy = await openJudged(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   return {
-    door,
-    enter: () => connect({ port: Number(new URL(door.url).port), allowHalfOpen: true }),
+    proxy,
+    enter: () => connect({ port: Number(new URL(proxy.url).port), allowHalfOpen: true }),
     async [Symbol.asyncDispose]() {
       server.close();
-      await door[Symbol.asyncDispose]();
+      await proxy[Symbol.asyncDispose]();
     },
   };
 }
 
-test('bytes pass as they are, both ways, and so does the end of either', async () => {
+test('bytes and ends pass unchanged in both directions', async () => {
   const bytes = randomBytes(4 << 20);
   const upgraded = 'HTTP/1.1 101 Switching Protocols\r\n\r\n';
   await using raw = await openRaw(async (socket) => {
@@ -126,7 +128,7 @@ test('bytes pass as they are, both ways, and so does the end of either', async (
   assert.ok(came.equals(Buffer.concat([Buffer.from(upgraded + get('/connect')), bytes])));
 });
 
-test('a connection that is reset, or taken by nobody, is reset', async () => {
+test('a connection that is reset or refused is reset for the client', async () => {
   await using raw = await openRaw(async (socket) => {
     await once(socket, 'data');
     socket.resetAndDestroy();
@@ -146,7 +148,7 @@ test('a connection that is reset, or taken by nobody, is reset', async () => {
   assert.match(String(cause), /ECONNRESET|other side closed/);
 });
 
-/** What a door says when it closes, after one answer with this body to this path. */
+/** The error of a proxy when it closes, after one response with this body to this path. */
 async function verdictOf(path: string, answer: string): Promise<string> {
   const raw = await openRaw(async (socket) => {
     await once(socket, 'data');
@@ -158,7 +160,7 @@ async function verdictOf(path: string, answer: string): Promise<string> {
   return String(await errorOf(raw[Symbol.asyncDispose]().then(() => Promise.reject('nothing'))));
 }
 
-test('what is not as described is told when the door closes', async () => {
+test('closing the proxy reports responses that differ from the description', async () => {
   const cases: [string, string, RegExp][] = [
     [get('/healthz'), sized('{"status":"ok"}'), /nothing/],
     [get('/healthz'), sized('{"status":"ok","more":1}'), /GET \/healthz: 200: .*additional prop/s],

@@ -1,6 +1,6 @@
 /**
- * The arrows of the house hold, and each rule bites: a violation planted in an empty house is
- * found.
+ * The repository follows the rules of support/layers/layers.ts, and each rule finds its violation,
+ * planted in an empty tree.
  */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,9 +12,9 @@ import { MAY_READ_WALL_CLOCK, wallClockIn } from './support/layers/wall-clock.ts
 import { tempDirectory, writeTree } from './support/temp.ts';
 
 const WALL = 'reads the wall clock by ';
-const HOUSE = fileURLToPath(new URL('..', import.meta.url));
+const REPOSITORY = fileURLToPath(new URL('..', import.meta.url));
 
-/** What is planted -> what must be said of it. */
+/** Planted file -> the words of its finding. */
 const VIOLATIONS: [path: string, text: string, says: string][] = [
   ['proto/a.ts', `import { x } from '../core/x.ts';`, 'may not import core/x.ts'],
   ['core/a.ts', `import { x } from '../gateway/x.ts';`, 'may not import gateway/x.ts'],
@@ -111,7 +111,7 @@ const VIOLATIONS: [path: string, text: string, says: string][] = [
   ],
 ];
 
-/** What looks like a violation and is none. */
+/** Texts that look like a violation and are none. */
 const INNOCENT: [path: string, text: string][] = [
   ['core/a.ts', `import { x } from '../proto/x.ts';\nimport { y } from './deep/y.ts';`],
   ['core/a.ts', `// import { x } from '../runner/x.ts';\n/* process.env */`],
@@ -149,14 +149,14 @@ const INNOCENT: [path: string, text: string][] = [
 
 const layers = suite('layers');
 
-layers('the house stands', () => {
-  const broken = brokenRules(HOUSE);
+layers('the repository has no violation', () => {
+  const broken = brokenRules(REPOSITORY);
   assert.is(broken.length, 0, broken.join('\n'));
 });
 
 for (const [path, text, says] of VIOLATIONS) {
   const title = text.length > 60 ? says : text.replaceAll('\n', ' ');
-  layers(`${path} is caught with: ${title}`, async () => {
+  layers(`${path} is a violation with: ${title}`, async () => {
     const broken = await planted(path, text);
     assert.is(broken.length, 1, broken.join('\n'));
     assert.ok(broken[0]?.startsWith(path), broken[0]);
@@ -165,12 +165,12 @@ for (const [path, text, says] of VIOLATIONS) {
 }
 
 for (const [path, text] of INNOCENT) {
-  layers(`${path} is let be with: ${text.slice(0, 60).replaceAll('\n', ' ')}`, async () => {
+  layers(`${path} is accepted with: ${text.slice(0, 60).replaceAll('\n', ' ')}`, async () => {
     assert.equal(await planted(path, text), []);
   });
 }
 
-layers('a circle of imports is caught, of types too', async () => {
+layers('a circle of imports is a violation, of types too', async () => {
   const broken = await plantedAll({
     'core/a.ts': `import { b } from './b.ts';`,
     'core/b.ts': `import { c } from './deep/c.ts';`,
@@ -180,7 +180,7 @@ layers('a circle of imports is caught, of types too', async () => {
   assert.equal(broken, ['core/a.ts: a circle of imports: core/a.ts, core/b.ts, core/deep/c.ts']);
 });
 
-layers('folders that import from one another are caught, at every depth', async () => {
+layers('folders that import from one another are a violation, at every depth', async () => {
   const broken = await plantedAll({
     'core/deep/a/x.ts': `import { y } from '../b/y.ts';`,
     'core/deep/b/y.ts': `export const y = 1;`,
@@ -193,7 +193,7 @@ layers('folders that import from one another are caught, at every depth', async 
   ]);
 });
 
-layers('a folder of 20 entries is let be, one of 21 is caught', async () => {
+layers('a folder of 20 entries is accepted, one of 21 is a violation', async () => {
   const filesOf = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, n) => [`core/deep/f${n}.ts`, 'x;']));
   assert.equal(await plantedAll(filesOf(20)), []);
@@ -203,12 +203,12 @@ layers('a folder of 20 entries is let be, one of 21 is caught', async () => {
 
 layers('every file that may read the wall clock reads it', () => {
   const without = Object.keys(MAY_READ_WALL_CLOCK).filter((path) => {
-    return wallClockIn(readFileSync(join(HOUSE, path), 'utf8')) === undefined;
+    return wallClockIn(readFileSync(join(REPOSITORY, path), 'utf8')) === undefined;
   });
   assert.equal(without, []);
 });
 
-layers('what is generated, installed or a fixture is not ours to judge', async () => {
+layers('generated, installed and fixture files are not checked', async () => {
   const text = `import D from 'better-sqlite3';`;
   assert.equal(await planted('proto/gen/a.ts', text), []);
   assert.equal(await planted('runner/node_modules/a/a.js', text), []);

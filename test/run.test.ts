@@ -3,10 +3,12 @@
  * be red.
  */
 import { spawnSync } from 'node:child_process';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { until } from './support/poll.ts';
+import { openOutput } from './support/run/output.ts';
 import { isRunning } from './support/service/processes.ts';
 import { tempDirectory, writeTree } from './support/temp.ts';
 
@@ -19,8 +21,8 @@ it('holds later', async () => { await null; });
 it.run();`;
 
 /**
- * What is written inside the green file before its `it.run()`, or is the whole file; what the
- * runner must say.
+ * The text before `it.run()` in the green file, or a whole file; then the words of the runner's
+ * output.
  */
 const HOLES: Record<string, { file: string; says: RegExp; last: string; limitMs?: number }> = {
   'a test that throws': {
@@ -99,7 +101,7 @@ const HOLES: Record<string, { file: string; says: RegExp; last: string; limitMs?
     says: /no suite was queued/,
     last: '0 passed, 1 failed',
   },
-  'a process that dies': {
+  'a process that is killed': {
     file: inside(`it('dies', () => process.kill(process.pid, 'SIGKILL'));`),
     says: /exit SIGKILL[\s\S]*without a report/,
     last: '0 passed, 1 failed',
@@ -109,7 +111,7 @@ const HOLES: Record<string, { file: string; says: RegExp; last: string; limitMs?
     says: /"waits" started, and never ended/,
     last: '2 passed, 1 failed',
   },
-  'a rejection that nobody awaits': {
+  'a rejection that is not awaited': {
     file: inside(`it('floats', () => { Promise.reject(new Error('afloat')); });`),
     says: /afloat/,
     last: '3 passed, 1 failed',
@@ -129,7 +131,7 @@ const HOLES: Record<string, { file: string; says: RegExp; last: string; limitMs?
 
 const run = suite('run');
 
-run('a green file is one line, and the count is last', async () => {
+run('a green file prints one line, and the count is the last line', async () => {
   await using dir = tempDirectory();
   writeTree(dir.path, { 'green.test.ts': GREEN, 'other.ts': 'throw 1;' });
   const { status, lines } = tests(dir.path);
@@ -150,7 +152,7 @@ for (const [name, { file, says, last, limitMs = 60_000 }] of Object.entries(HOLE
   });
 }
 
-run('one red file among green ones fails the run, and is named at the end', async () => {
+run('one red file among green files fails the run, and is named at the end', async () => {
   await using dir = tempDirectory();
   writeTree(dir.path, {
     'a.test.ts': GREEN,
@@ -162,6 +164,78 @@ run('one red file among green ones fails the run, and is named at the end', asyn
   assert.match(lines.slice(lines.indexOf('red:')).join('\n'), /FAIL .*hole\.test\.ts/);
 });
 
+run('the output of a red file names the command that runs it alone, with its seed', async () => {
+  await using dir = tempDirectory();
+  const file = inside(`console.log('TABERN_TEST_SEED=42'); it('x', () => { throw 1; });`);
+  writeTree(dir.path, { 'red.test.ts': file });
+  const path = join(dir.path, 'red.test.ts');
+  const own = relative(process.cwd(), path);
+  for (const [options, rest] of [
+    [[], ''],
+    [['--all'], '--all '],
+  ] as const) {
+    const { lines } = tests(...options, path);
+    const command = `alone: TABERN_TEST_SEED=42 node test/run.ts ${rest}${own}`;
+    assert.ok(lines.includes(`      ${command}`), lines.join('\n'));
+  }
+});
+
+run('--all reaches the tests, and only --all sets it', async () => {
+  await using dir = tempDirectory();
+  const file = `console.log('all: ' + process.env.TABERN_TEST_ALL); throw 1;`;
+  writeTree(dir.path, { 'all.test.ts': file });
+  assert.match(tests('--all', dir.path).output, /all: 1/);
+  assert.match(tests(dir.path).output, /all: undefined/);
+});
+
+run('a long run ends with its slowest files and the time of each folder', async () => {
+  await using dir = tempDirectory();
+  const names = Array.from({ length: 20 }, (_, n) => `${n % 2 ? 'odd' : 'even'}/f${n}.test.ts`);
+  const slow = inside(`it('is slow', () => new Promise((end) => setTimeout(end, 1_500)));`);
+  writeTree(dir.path, Object.fromEntries(names.map((name) => [name, GREEN])));
+  writeTree(dir.path, { 'odd/f1.test.ts': slow });
+  const { status, lines } = tests(dir.path);
+  assert.is(status, 0);
+  const slowest = lines.slice(lines.indexOf('slowest files:') + 1);
+  const times = String.raw`\d+\.\d s \(\d+\.\d s of CPU\)`;
+  assert.match(slowest[0] ?? '', new RegExp(`odd/f1.test.ts  ${times}, [\\d.]+ s in "is slow"$`));
+  for (const sum of ['odd  10', 'even  10', 'in all  20']) {
+    assert.match(slowest.join('\n'), new RegExp(`${sum} files  ${times}`));
+  }
+  assert.is(lines.at(-1), '41 passed, 0 failed');
+});
+
+run('progress is printed only on a terminal', () => {
+  const shown = (isTTY: boolean) => {
+    let text = '';
+    const output = openOutput(3, { isTTY, columns: 60, write: (part) => (text += part) });
+    output.started('a.test.ts');
+    output.ended({
+      file: 'a.test.ts',
+      passed: 1,
+      failed: 0,
+      problems: [],
+      output: '',
+      tookMs: 5,
+      cpuMs: 0,
+      tests: [],
+    });
+    return text;
+  };
+  assert.match(shown(true), /0 of 3 files {2}0:00 {2}a\.test\.ts/);
+  assert.match(shown(true), /1 of 3 files/);
+  assert.is(shown(false), 'ok    a.test.ts  1 test  0.0 s (0.0 s of CPU)\n');
+});
+
+run('a path that does not exist is red, also beside one that does', async () => {
+  await using dir = tempDirectory();
+  writeTree(dir.path, { 'green.test.ts': GREEN });
+  const { status, lines } = tests(dir.path, join(dir.path, 'nowhere.test.ts'));
+  assert.is(status, 1);
+  assert.match(lines[0] ?? '', /no test file found at .*nowhere\.test\.ts/);
+  assert.is(lines.at(-1), '0 passed, 0 failed');
+});
+
 run('a folder without tests is red', async () => {
   await using dir = tempDirectory();
   writeTree(dir.path, { 'node_modules/there/is.test.ts': GREEN });
@@ -170,7 +244,7 @@ run('a folder without tests is red', async () => {
   assert.is(lines.at(-1), '0 passed, 0 failed');
 });
 
-run('what a file leaves running ends with it', async () => {
+run('processes that a file leaves running end with it', async () => {
   await using dir = tempDirectory();
   const left = `import { spawn } from 'node:child_process';
     const child = spawn('sleep', ['300'], { stdio: 'inherit' });
@@ -190,7 +264,10 @@ function inside(text: string): string {
 }
 
 function tests(...options: string[]) {
-  const child = spawnSync(process.execPath, [RUNNER, ...options], { encoding: 'utf8' });
+  // The runner's own settings may be set for this process: it can be a file of an --all run.
+  const own = Object.entries(process.env).filter(([name]) => !name.startsWith('TABERN_TEST_'));
+  const env = Object.fromEntries(own);
+  const child = spawnSync(process.execPath, [RUNNER, ...options], { env, encoding: 'utf8' });
   const output = child.stdout + child.stderr;
   return { status: child.status, output, lines: child.stdout.trimEnd().split('\n') };
 }

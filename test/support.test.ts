@@ -1,6 +1,6 @@
 /**
- * The tools of the tests themselves: a receiver that verifies, a site that answers, a leftover that
- * is seen.
+ * The tools of the tests themselves: a receiver that verifies, a site that responds, a leftover
+ * that is found.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ import { tempDirectory } from './support/temp.ts';
 
 const support = suite('support');
 
-support('the receiver is trusted through its CA only, and keeps what came', async () => {
+support('the receiver is trusted through its CA only, and keeps its requests', async () => {
   await using receiver = await startReceiver();
   receiver.script(503);
   const ca = readFileSync(receiver.caPath);
@@ -38,7 +38,7 @@ support('the receiver is trusted through its CA only, and keeps what came', asyn
   assert.is((await receiver.received(({ path }) => path === '/c')).method, 'GET');
 });
 
-support('the site has titles and links, a redirect, and no page beyond', async () => {
+support('the site has titles, links and a redirect, and responds 404 to other paths', async () => {
   await using site = await startSite();
   const moved = await fetch(`${site.url}/moved`);
   assert.is(moved.url, `${site.url}/rooms`);
@@ -48,7 +48,7 @@ support('the site has titles and links, a redirect, and no page beyond', async (
   assert.equal(site.visits, ['/moved', '/rooms', '/nowhere', '/slow']);
 });
 
-support('a process is found by what it names, and is gone after its end', async () => {
+support('a process is found by a text in its environment, and not after its end', async () => {
   await using dir = tempDirectory();
   const env = { PLACE: dir.path };
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { env });
@@ -62,18 +62,18 @@ support('a process is found by what it names, and is gone after its end', async 
   assert.equal(processesNaming(dir.path), []);
 });
 
-support('a port that is listened on is seen, a free one is not', async () => {
+support('a port with a listener is found, a free port is not', async () => {
   await using site = await startSite();
   assert.ok(listeningPorts().has(Number(new URL(site.url).port)));
   assert.not(listeningPorts().has(await freePort()));
 });
 
-support('faultOf takes a Fault and nothing else', async () => {
+support('faultOf accepts only a Fault', async () => {
   assert.match(String(await errorOf(faultOf(Promise.resolve(1)))), /resolved/);
   assert.match(String(await errorOf(faultOf(Promise.reject(new Error('x'))))), /not a Fault/);
 });
 
-support('until gives up in time, and does not hide an error of its condition', async () => {
+support('until throws at its limit, and does not hide an error of its condition', async () => {
   assert.is(await until(() => 0, 50), 0);
   assert.match(String(await errorOf(until(() => false, 30))), /not within 30 ms/);
   const broken = until(() => {
@@ -82,7 +82,7 @@ support('until gives up in time, and does not hide an error of its condition', a
   assert.match(String(await errorOf(broken)), /broken condition/);
 });
 
-support('the clock moves only when told', () => {
+support('the clock moves only by advance', () => {
   const clock = testClock(1_000);
   clock.advance(5);
   assert.is(clock.now(), 1_005);

@@ -14,7 +14,7 @@ export type Caller =
   | { kind: 'runner' }
   | { kind: 'gateway' };
 
-type ProjectKey = { projectId: string; keyId: string };
+type ProjectCaller = Extract<Caller, { kind: 'project' }>;
 
 export type Tokens = { runner: string; gateway: string; operator: string };
 
@@ -32,7 +32,7 @@ const KEY_CACHE_MAX = 1_000;
 const MINUTE_MS = 60_000;
 const PUBLIC_ID_ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
-/** Length of the public part; 8 characters. */
+/** The public part of a key: 8 characters. */
 export function newPublicId(): string {
   return Array.from({ length: 8 }, () => PUBLIC_ID_ALPHABET[randomInt(36)]).join('');
 }
@@ -69,9 +69,9 @@ export function authenticator(options: {
   const { store, tokens, now, steady, onFirstUse } = options;
   const kinds = ['runner', 'gateway', 'operator'] as const;
   const digests = kinds.map((kind) => ({ kind, digest: hashOf(tokens[kind]) }));
-  const cache = new Map<string, { caller: ProjectKey; until: number }>();
+  const cache = new Map<string, { caller: ProjectCaller; until: number }>();
 
-  async function projectOf(key: string): Promise<ProjectKey> {
+  async function projectOf(key: string): Promise<ProjectCaller> {
     const hash = hashOf(key);
     const name = hash.toString('base64');
     const known = cache.get(name);
@@ -81,14 +81,15 @@ export function authenticator(options: {
     if (!found) throw new Fault('API_KEY_INVALID', 'Invalid API key.');
     const { projectId, publicId: keyId } = found;
     if (found.lastUsedAt === null) onFirstUse?.(keyId);
-    writeDownUse(keyId, found.lastUsedAt);
+    recordUse(keyId, found.lastUsedAt);
     if (cache.size >= KEY_CACHE_MAX) cache.clear();
-    cache.set(name, { caller: { projectId, keyId }, until: steady() + KEY_CACHE_MS });
-    return { projectId, keyId };
+    const caller = { kind: 'project', projectId, keyId } as const;
+    cache.set(name, { caller, until: steady() + KEY_CACHE_MS });
+    return caller;
   }
 
   /** Not awaited: after a failure, the next use stores it again. */
-  function writeDownUse(id: string, lastUsedAt: number | null): void {
+  function recordUse(id: string, lastUsedAt: number | null): void {
     const at = now();
     if (lastUsedAt !== null && at - lastUsedAt < MINUTE_MS) return;
     store.useApiKey({ id, at }).catch(() => undefined);
@@ -102,16 +103,17 @@ export function authenticator(options: {
     const token = /^Bearer (.+)$/i.exec(metadata['authorization'] ?? '')?.[1];
     if (token !== undefined) {
       const digest = hashOf(token);
-      const known = digests.filter((one) => timingSafeEqual(digest, one.digest))[0];
+      // filter: compares with all of them, whichever is equal
+      const [known] = digests.filter((one) => timingSafeEqual(digest, one.digest));
       if (known) return { kind: known.kind };
     }
-    const named = metadata['x-svc-api-key'];
-    const key = named ?? token;
-    if (key === undefined || key === '' || (token !== undefined && token !== key)) {
-      const message = 'Missing API key. Send it in the X-SVC-API-Key header.';
-      throw new Fault('API_KEY_MISSING', message);
-    }
-    return { kind: 'project', ...(await projectOf(key)) };
+    const key = metadata['x-svc-api-key'] ?? token;
+    if (!key || (token !== undefined && token !== key)) throw keyMissing();
+    return projectOf(key);
   };
   return { authenticate, forgetKey };
+}
+
+export function keyMissing(): Fault {
+  return new Fault('API_KEY_MISSING', 'Missing API key. Send it in the X-SVC-API-Key header.');
 }

@@ -1,39 +1,28 @@
 /** grpc.health.v1: SERVING from the moment the socket listens until the drain. */
-
+import { once } from 'node:events';
 import type { HealthService } from '../../proto/gen/grpc/health/v1/health.pb.ts';
-import { Fault } from '../../proto/rpc/errors.ts';
+import { notFound } from '../../proto/rpc/errors.ts';
 import type { Handlers } from '../../proto/rpc/local.ts';
 import { SERVICES } from '../../proto/rpc/services.ts';
-
-type Status = 'SERVING' | 'NOT_SERVING';
 
 export function healthHandlers(): {
   handlers: Handlers<typeof HealthService>;
   drain(): void;
 } {
   const draining = new AbortController();
-  const status = (): Status => (draining.signal.aborted ? 'NOT_SERVING' : 'SERVING');
+  const status = () => (draining.signal.aborted ? 'NOT_SERVING' : 'SERVING');
 
   return {
     handlers: {
       async check({ service }) {
-        if (!isKnown(service)) {
-          throw new Fault('RESOURCE_NOT_FOUND', 'Service not found.', {
-            type: 'Service',
-            id: service,
-          });
-        }
+        if (!isKnown(service)) throw notFound('Service', service);
         return { status: status() };
       },
       async *watch({ service }, { signal }) {
-        if (!isKnown(service)) {
-          yield { status: 'SERVICE_UNKNOWN' as const };
-          await aborted(AbortSignal.any([signal, draining.signal]));
-          return;
-        }
-        yield { status: status() };
+        const known = isKnown(service);
+        yield { status: known ? status() : 'SERVICE_UNKNOWN' };
         await aborted(AbortSignal.any([signal, draining.signal]));
-        if (!signal.aborted) yield { status: 'NOT_SERVING' as const };
+        if (known && !signal.aborted) yield { status: 'NOT_SERVING' };
       },
     },
     drain: () => draining.abort(),
@@ -49,9 +38,6 @@ function isKnown(service: string): boolean {
   );
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
 }

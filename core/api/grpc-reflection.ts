@@ -40,26 +40,24 @@ export function reflectionHandlers(): Handlers<typeof ServerReflectionService> {
 
 function answer(
   registry: FileRegistry,
-  asked: ServerReflectionRequest['messageRequest'],
+  requested: ServerReflectionRequest['messageRequest'],
 ): Response {
-  switch (asked?.$case) {
+  switch (requested?.$case) {
     case 'fileByFilename':
-      return withImports(registry.getFile(asked.value), asked.value);
+      return withImports(registry.getFile(requested.value), requested.value);
     case 'fileContainingSymbol':
-      return withImports(fileOfSymbol(registry, asked.value), asked.value);
+      return withImports(filesOfSymbols(registry).get(requested.value), requested.value);
     case 'fileContainingExtension': {
-      const { containingType, extensionNumber } = asked.value;
+      const { containingType, extensionNumber } = requested.value;
       const extension = extensionsOf(registry, containingType).find(
         ({ number }) => number === extensionNumber,
       );
       return withImports(extension?.file, `${containingType} ${extensionNumber}`);
     }
     case 'allExtensionNumbersOfType': {
-      const numbers = extensionsOf(registry, asked.value).map(({ number }) => number);
-      return {
-        $case: 'allExtensionNumbersResponse',
-        value: { baseTypeName: asked.value, extensionNumber: numbers },
-      };
+      const numbers = extensionsOf(registry, requested.value).map(({ number }) => number);
+      const value = { baseTypeName: requested.value, extensionNumber: numbers };
+      return { $case: 'allExtensionNumbersResponse', value };
     }
     case 'listServices': {
       const service = [...registry]
@@ -68,32 +66,33 @@ function answer(
       return { $case: 'listServicesResponse', value: { service } };
     }
     case undefined:
-      return notFound('an empty question');
+      return notFound('an empty request');
   }
 }
 
-function fileOfSymbol(registry: FileRegistry, symbol: string): DescFile | undefined {
-  const found = registry.get(symbol);
-  if (found) return found.file;
-  const dot = symbol.lastIndexOf('.');
-  const [scope, name] = [symbol.slice(0, dot), symbol.slice(dot + 1)];
-  const parent = registry.get(scope);
-  if (parent && membersOf(parent).includes(name)) return parent.file;
-  // Enum values are named in the scope that contains the enum.
-  const enums = [...registry].filter((desc) => desc.kind === 'enum');
-  return enums.find(({ typeName, values }) => {
-    const isInScope = typeName.slice(0, typeName.lastIndexOf('.')) === scope;
-    return isInScope && values.some((value) => value.name === name);
-  })?.file;
+/**
+ * The file of each symbol: types, and their members by full name. Values of an enum are named in
+ * the scope that contains the enum.
+ */
+function filesOfSymbols(registry: FileRegistry): Map<string, DescFile> {
+  const files = new Map<string, DescFile>();
+  for (const desc of registry) {
+    const { typeName, file } = desc;
+    files.set(typeName, file);
+    const scope = desc.kind === 'enum' ? typeName.replace(/\.[^.]*$/, '') : typeName;
+    for (const { name } of membersOf(desc)) files.set(`${scope}.${name}`, file);
+  }
+  return files;
 }
 
-function membersOf(desc: DescMessage | DescEnum | DescExtension | DescService): string[] {
+function membersOf(desc: DescMessage | DescEnum | DescExtension | DescService) {
   switch (desc.kind) {
     case 'service':
-      return desc.methods.map(({ name }) => name);
+      return desc.methods;
     case 'message':
-      return [...desc.fields, ...desc.oneofs].map(({ name }) => name);
+      return [...desc.fields, ...desc.oneofs];
     case 'enum':
+      return desc.values;
     case 'extension':
       return [];
   }
@@ -106,8 +105,8 @@ function extensionsOf(registry: FileRegistry, type: string) {
 }
 
 /** The file and all of its imports, each once: a client needs them together. */
-function withImports(file: DescFile | undefined, asked: string): Response {
-  if (!file) return notFound(asked);
+function withImports(file: DescFile | undefined, name: string): Response {
+  if (!file) return notFound(name);
   const files = new Set<DescFile>();
   const visit = (one: DescFile) => {
     if (files.has(one)) return;
@@ -121,7 +120,7 @@ function withImports(file: DescFile | undefined, asked: string): Response {
   return { $case: 'fileDescriptorResponse', value: { fileDescriptorProto: protos } };
 }
 
-function notFound(asked: string): Response {
-  const value = { errorCode: Code.NOT_FOUND, errorMessage: `not found: ${asked}` };
+function notFound(name: string): Response {
+  const value = { errorCode: Code.NOT_FOUND, errorMessage: `not found: ${name}` };
   return { $case: 'errorResponse', value };
 }

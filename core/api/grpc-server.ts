@@ -4,6 +4,7 @@
  * files.
  */
 import { chmodSync, rmSync } from 'node:fs';
+import { promisify } from 'node:util';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { ConfigError } from '../../proto/common/env.ts';
 import { SOCKET_PATH_MAX_BYTES } from '../../proto/common/limits.ts';
@@ -18,7 +19,7 @@ import { reflectionHandlers } from './grpc-reflection.ts';
 /** Deadline of long polls and uploads in flight at close. Ours: a whole drain may take 30 s. */
 const DRAIN_MS = 5_000;
 
-export type CoreServer = {
+type CoreServer = {
   /** In grpc-js's syntax. */
   address: string;
   close(): Promise<void>;
@@ -39,8 +40,8 @@ export async function listen(
   });
   mountAll(server, handlers, onError);
   const health = healthHandlers();
-  mount(server, HealthService, health.handlers, onError);
-  mount(server, ServerReflectionService, reflectionHandlers(), onError);
+  mount(server, HealthService, health.handlers, { onError });
+  mount(server, ServerReflectionService, reflectionHandlers(), { onError });
 
   if (Buffer.byteLength(socketPath) > SOCKET_PATH_MAX_BYTES) {
     throw new ConfigError(`too long for a socket, use a shorter data directory: ${socketPath}`);
@@ -48,11 +49,8 @@ export async function listen(
   rmSync(socketPath, { force: true });
   const address = `unix:${socketPath}`;
   // Safe before the chmod: the directory is 0700.
-  await new Promise<void>((resolve, reject) => {
-    server.bindAsync(address, ServerCredentials.createInsecure(), (error) =>
-      error ? reject(error) : resolve(),
-    );
-  });
+  const bind = promisify(server.bindAsync.bind(server));
+  await bind(address, ServerCredentials.createInsecure());
   chmodSync(socketPath, 0o600);
 
   return {

@@ -7,8 +7,8 @@
 import type { Log } from '../../proto/common/log.ts';
 import { type Scope, traced } from '../../proto/common/tracing.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
-import type { Call, Definition, Handlers } from '../../proto/rpc/local.ts';
-import type { Authenticate, Caller } from './authentication.ts';
+import type { AnyHandler, Call, Definition, Handlers } from '../../proto/rpc/local.ts';
+import { type Authenticate, type Caller, keyMissing } from './authentication.ts';
 import type { EnterCall } from './call-shares.ts';
 
 /** A project, by its API key; `keyId` is the key's public part. */
@@ -25,29 +25,21 @@ export type Service<D extends Definition, C> = {
 export type Admit<C> = (caller: Caller, call: Call) => C;
 
 export const onlyProjects: Admit<ProjectCaller> = (caller, call) => {
-  if (caller.kind === 'project') {
-    const { projectId, keyId } = caller;
-    return { projectId, keyId, call };
-  }
-  throw new Fault('API_KEY_MISSING', 'Missing API key. Send it in the X-SVC-API-Key header.');
+  if (caller.kind !== 'project') throw keyMissing();
+  const { projectId, keyId } = caller;
+  return { projectId, keyId, call };
 };
 
-export const onlyRunners: Admit<MachineCaller> = (caller, call) => {
-  if (caller.kind === 'runner') return { call };
-  throw new Fault('TOKEN_REQUIRED', 'This operation is for runners and needs their token.');
-};
+export const onlyRunners = only('runner', 'is for runners and needs their token.');
+export const onlyGateways = only('gateway', 'is for gateways and needs their token.');
+export const onlyOperators = only('operator', "is the operator's and needs their token.");
 
-export const onlyGateways: Admit<MachineCaller> = (caller, call) => {
-  if (caller.kind === 'gateway') return { call };
-  throw new Fault('TOKEN_REQUIRED', 'This operation is for gateways and needs their token.');
-};
-
-export const onlyOperators: Admit<MachineCaller> = (caller, call) => {
-  if (caller.kind === 'operator') return { call };
-  throw new Fault('TOKEN_REQUIRED', "This operation is the operator's and needs their token.");
-};
-
-type AnyHandler = (request: unknown, caller: unknown) => Promise<unknown> | AsyncIterable<unknown>;
+function only(kind: Caller['kind'], refusal: string): Admit<MachineCaller> {
+  return (caller, call) => {
+    if (caller.kind === kind) return { call };
+    throw new Fault('TOKEN_REQUIRED', `This operation ${refusal}`);
+  };
+}
 
 /**
  * Converts handlers to a service of proto/rpc/local.ts: the caller is authenticated and authorized
@@ -61,16 +53,16 @@ export function guarded<D extends Definition, C>(
     authenticate: Authenticate;
     enterCall: EnterCall;
     admit: Admit<C>;
-    entered?: (name: string) => void;
+    entered: (name: string) => void;
   },
 ): Handlers<D> {
   const enter = (who: Caller, call: Call, name: string): C => {
     const caller = rules.admit(who, call);
-    rules.entered?.(name);
+    rules.entered(name);
     return caller;
   };
   return mapped(definition, (name, isStream) => {
-    const handler = service[name] as AnyHandler;
+    const handler = service[name] as (request: unknown, caller: C) => ReturnType<AnyHandler>;
     if (!isStream) {
       return async (request, call) => {
         const who = await rules.authenticate(call.metadata);
@@ -97,7 +89,7 @@ export function logged<D extends Definition>(
 ): Handlers<D> {
   return mapped(definition, (name, isStream) => {
     const handler = handlers[name] as AnyHandler;
-    if (isStream) return handler as Wrapped;
+    if (isStream) return handler;
     return async (request, call) => {
       const startedAt = performance.now();
       const note = (reason: string) => {
@@ -124,11 +116,9 @@ function below(call: Call, { traceparent }: Scope): Call {
   return { ...call, metadata: { ...call.metadata, traceparent } };
 }
 
-type Wrapped = (request: unknown, call: Call) => Promise<unknown> | AsyncIterable<unknown>;
-
 function mapped<D extends Definition>(
   definition: D,
-  wrap: (name: string, isStream: boolean) => Wrapped,
+  wrap: (name: string, isStream: boolean) => AnyHandler,
 ): Handlers<D> {
   const entries = Object.entries(definition).map(([name, { responseStream }]) => [
     name,

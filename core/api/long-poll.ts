@@ -13,14 +13,38 @@ const WAIT_MAX_MS = 25_000;
 const ANSWER_MARGIN_MS = 500;
 
 export type PollOptions<T> = {
-  /** By performance.now(): see waitUntil. */
-  until: number;
+  /** The wait ends before its deadline, and when its caller disconnects. */
+  call: Pick<Call, 'deadline' | 'signal'>;
+  /** Aborts when core closes: waiting calls are answered at once. */
+  closing: AbortSignal;
+  waitMs: number;
+  maxMs?: number;
   isDone: (found: T) => boolean;
-  /** Aborts when core closes or the caller disconnects: reading stops. */
-  signal: AbortSignal;
   /** Milliseconds after which `look` runs again without a change. */
   againMs?: (found: T) => number;
 };
+
+/** The last result of `look`: it is final, the wait is over, or a signal aborted. */
+export async function longPoll<T>(
+  store: Pick<Store, 'onWake'>,
+  topic: Topic,
+  look: () => Promise<T>,
+  { call, closing, waitMs, maxMs, isDone, againMs }: PollOptions<T>,
+): Promise<T> {
+  const until = waitUntil(call, waitMs, maxMs);
+  const over = AbortSignal.any([call.signal, closing]);
+  for (;;) {
+    const woken = new AbortController();
+    // Subscribes before reading, so that no change in between is missed.
+    using _ = { [Symbol.dispose]: store.onWake(topic, () => woken.abort()) };
+    const found = await look();
+    const leftMs = until - performance.now();
+    if (isDone(found) || leftMs <= 0 || over.aborted) return found;
+    const pauseMs = Math.max(1, Math.min(leftMs, againMs?.(found) ?? leftMs));
+    await pause(pauseMs, AbortSignal.any([woken.signal, over]));
+    if (over.aborted) return found;
+  }
+}
 
 /** End of a call's wait, by performance.now(): as requested, and before the deadline. */
 export function waitUntil(
@@ -30,34 +54,4 @@ export function waitUntil(
 ): number {
   const at = performance.now();
   return at + Math.min(waitMs, maxMs, Math.max(0, deadline - at - ANSWER_MARGIN_MS));
-}
-
-/** The last result of `look`: it is final, the wait is over, or the signal aborted. */
-export async function longPoll<T>(
-  store: Pick<Store, 'onWake'>,
-  topic: Topic,
-  look: () => Promise<T>,
-  { until, isDone, signal, againMs }: PollOptions<T>,
-): Promise<T> {
-  for (;;) {
-    // Subscribes before reading, so that no change in between is missed.
-    using wake = listen(store, topic, signal);
-    const found = await look();
-    const leftMs = until - performance.now();
-    if (isDone(found) || leftMs <= 0 || signal.aborted) return found;
-    const pauseMs = Math.max(1, Math.min(leftMs, againMs?.(found) ?? leftMs));
-    await pause(pauseMs, wake.signal);
-    if (signal.aborted) return found;
-  }
-}
-
-/** A signal that aborts when the topic changes, or with the other signal. */
-function listen(
-  store: Pick<Store, 'onWake'>,
-  topic: Topic,
-  over: AbortSignal,
-): Disposable & { signal: AbortSignal } {
-  const woken = new AbortController();
-  const stop = store.onWake(topic, () => woken.abort());
-  return { signal: AbortSignal.any([woken.signal, over]), [Symbol.dispose]: stop };
 }

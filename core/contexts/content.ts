@@ -15,6 +15,7 @@ import type {
 } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { asFault, Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
 import { openSemaphore } from '../../proto/sharing/semaphore.ts';
+import { leaseLost, orNotFound } from '../api/checks.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
 import type { Sealer } from '../common/sealer.ts';
 import type { BlobFiles } from '../files/blob-files.ts';
@@ -52,18 +53,15 @@ export async function saveContext(
   { leaseId, blobId }: SaveContextRequest,
 ): Promise<SaveContextResponse> {
   const saved = await store.saveContext({ leaseId, blobId, at: now() });
-  switch (saved.outcome) {
-    case 'lost':
-      throw new Fault('LEASE_LOST', 'The lease is lost or has ended.', { leaseId });
-    case 'refused':
-      throw invalidField('blobId', 'must be a context written under a lease that persists one.');
-    case 'deleted':
-      await removeAll(files, saved.dropped);
-      return { saved: false, replaced: false };
-    case 'saved':
-      await removeAll(files, saved.dropped);
-      return { saved: true, replaced: saved.replaced };
+  if (saved.outcome === 'lost') throw leaseLost(leaseId);
+  if (saved.outcome === 'refused') {
+    throw invalidField('blobId', 'must be a context written under a lease that persists one.');
   }
+  await files.remove(...saved.dropped);
+  return {
+    saved: saved.outcome === 'saved',
+    replaced: saved.outcome === 'saved' && saved.replaced,
+  };
 }
 
 export function contentService(
@@ -78,10 +76,9 @@ export function contentService(
   async function replace(url: string, blobId: string, { call }: MachineCaller): Promise<string[]> {
     // The URL was valid when the upload began: WriteBlob has checked it.
     const named = await links.read('PUT', url, CONTEXT_TRANSFER_TIMEOUT_MS);
-    const content = await store.getContextContent(named);
-    if (!content) throw notFound('Context', named.id);
+    const content = orNotFound(await store.getContextContent(named), 'Context', named.id);
     using _ = await semaphore.acquire(call.signal, named.projectId);
-    await checkUpload(options, { blobId, content, signal: call.signal });
+    await checkUpload(options, blobId, { content, signal: call.signal });
     const replaced = await store.replaceContext({ ...named, blobId, at: now() });
     if (replaced.outcome === 'refused') throw invalidField('blobId', 'must be a new context.');
     if (replaced.outcome === 'deleted') throw notFound('Context', named.id);
@@ -94,11 +91,11 @@ export function contentService(
       if (blob?.kind !== 'CONTEXT') throw notFound('Blob', blobId);
       using _ = uploads.prove(blob.projectId);
       try {
-        await removeAll(files, await replace(url, blobId, caller));
+        await files.remove(...(await replace(url, blobId, caller)));
         return {};
       } catch (error) {
         // Existing content stays after a failure; the failed upload is removed.
-        await removeAll(files, await store.dropContextBlobs([blobId]));
+        await files.remove(...(await store.dropContextBlobs([blobId])));
         throw asFault(error);
       }
     },
@@ -108,9 +105,9 @@ export function contentService(
 /** Throws ARCHIVE_INVALID, with equal text and timing for every decryption failure. */
 async function checkUpload(
   options: ContentOptions,
-  upload: { blobId: string; content: ContextContent; signal: AbortSignal },
+  blobId: string,
+  { content, signal }: { content: ContextContent; signal: AbortSignal },
 ): Promise<void> {
-  const { blobId, content, signal } = upload;
   const keys = await keysOf(options, blobId, content);
   try {
     await verifyProfile(options.files.path(blobId), keys, { signal });
@@ -132,37 +129,21 @@ async function keysOf(
   return unwrapKeys(head, key.export({ format: 'pem', type: 'pkcs8' }).toString());
 }
 
-async function removeAll(files: Pick<BlobFiles, 'remove'>, ids: string[]): Promise<void> {
-  await Promise.all(ids.map((id) => files.remove(id)));
-}
+export type Uploads = ReturnType<typeof openUploads>;
 
-export type Uploads = {
-  /** Dispose when the upload was received. Throws CONCURRENCY_LIMIT during another upload. */
-  begin(projectId: string): Disposable;
+export function openUploads() {
+  const uploads = new Set<{ projectId: string }>();
   /** For an upload that was received: never refused. */
-  prove(projectId: string): Disposable;
-};
-
-export function openUploads(): Uploads {
-  const underWay = new Map<string, number>();
-  const hold = (projectId: string): Disposable => {
-    underWay.set(projectId, (underWay.get(projectId) ?? 0) + 1);
-    return {
-      [Symbol.dispose]() {
-        const left = (underWay.get(projectId) ?? 0) - 1;
-        if (left > 0) underWay.set(projectId, left);
-        else underWay.delete(projectId);
-      },
-    };
+  const prove = (projectId: string): Disposable => {
+    const upload = { projectId };
+    uploads.add(upload);
+    return { [Symbol.dispose]: () => void uploads.delete(upload) };
   };
-  return {
-    begin(projectId) {
-      if (!underWay.has(projectId)) return hold(projectId);
-      throw new Fault('CONCURRENCY_LIMIT', 'Max concurrent uploads to contexts (1) reached.', {
-        limit: 1,
-        current: 1,
-      });
-    },
-    prove: hold,
+  /** Dispose when the upload was received. Throws CONCURRENCY_LIMIT during another upload. */
+  const begin = (projectId: string): Disposable => {
+    if (![...uploads].some((one) => one.projectId === projectId)) return prove(projectId);
+    const message = 'Max concurrent uploads to contexts (1) reached.';
+    throw new Fault('CONCURRENCY_LIMIT', message, { limit: 1, current: 1 });
   };
+  return { begin, prove };
 }

@@ -7,6 +7,8 @@
 import type { Context, ContextServiceService } from '../../proto/gen/tabern/v1/contexts.pb.ts';
 import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
 import type { Call } from '../../proto/rpc/local.ts';
+import { resourceOf } from '../api/answers.ts';
+import { checkProject, inRange, orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { readPage } from '../api/pagination.ts';
 import { isId, newId } from '../common/ids.ts';
@@ -17,8 +19,8 @@ import type { Store } from '../store/types.ts';
 import type { KeyPool } from './key-pool.ts';
 import type { ContextLinks } from './links.ts';
 
-/** In characters (code points) after trimming. Source: proto/spec/contexts.md 2. */
-const NAME_MAX_LENGTH = 128;
+/** After trimming. Source: proto/spec/contexts.md 2. */
+const NAME_LENGTH = { min: 1, max: 128, unit: ' characters' };
 /** Source: proto/spec/contexts.md 1; the only one supported. */
 const CIPHER_ALGORITHM = 'AES-256-CBC';
 /** In bytes. */
@@ -44,17 +46,12 @@ export function contextService(options: Options): Service<ContextMethods, Projec
     // A context id is a plain string in the interface: text that is not a UUID is unknown, not
     // malformed.
     const row = isId(id) ? await store.getContext({ id: id.toLowerCase(), projectId }) : undefined;
-    if (!row) throw notFound('Context', id);
-    return row;
+    return orNotFound(row, 'Context', id);
   }
 
   return {
     async createContext(request, { projectId, keyId, call }) {
-      if (request.projectId !== undefined && request.projectId !== projectId) {
-        throw new Fault('PROJECT_MISMATCH', 'This API key cannot access the given project.', {
-          projectId: request.projectId,
-        });
-      }
+      checkProject(request.projectId, projectId);
       const name = request.name === undefined ? null : checkedName(request.name);
       const context = await createWhenKeyed(options, { projectId, name }, call);
       return toCreated(context, links.upload(context, keyId));
@@ -68,7 +65,7 @@ export function contextService(options: Options): Service<ContextMethods, Projec
       return readPage(request, (page) => store.listContexts({ ...page, projectId }), toProto);
     },
 
-    /** Rotates the upload URL for published clients: returns a new URL, changes nothing. */
+    /** Returns a new upload URL, as published clients expect. Changes nothing. */
     async updateContext({ id }, { projectId, keyId }) {
       const context = await find(id, projectId);
       return toCreated(context, links.upload(context, keyId));
@@ -77,8 +74,7 @@ export function contextService(options: Options): Service<ContextMethods, Projec
     async deleteContext({ id }, { projectId }) {
       const own = { id: id.toLowerCase(), projectId, at: now() };
       const deleted = isId(id) ? await store.deleteContext(own) : undefined;
-      if (!deleted) throw notFound('Context', id);
-      await Promise.all(deleted.dropped.map(files.remove));
+      await files.remove(...orNotFound(deleted, 'Context', id).dropped);
       return {};
     },
 
@@ -98,8 +94,7 @@ async function createWhenKeyed(
   call: Call,
 ): Promise<ContextRow> {
   const { contexts: max } = await quotas.limits(projectId);
-  const key = name === null ? null : nameKey(name);
-  const wanted = { id: newId(), projectId, name, nameKey: key, max };
+  const wanted = { id: newId(), projectId, name, nameKey: name && nameKey(name), max };
   if (keys.isAwaited) await keys.wait(projectId, call);
   for (;;) {
     const made = await store.createContext({ ...wanted, at: now() });
@@ -108,9 +103,7 @@ async function createWhenKeyed(
         keys.taken();
         return made.context;
       case 'name-taken':
-        throw new Fault('CONTEXT_NAME_TAKEN', `A context named "${name}" already exists.`, {
-          name: name ?? '',
-        });
+        throw nameTaken(name ?? '');
       case 'full':
         throw quotaExceeded('contexts', max);
       case 'no-key':
@@ -119,27 +112,27 @@ async function createWhenKeyed(
   }
 }
 
+function nameTaken(name: string): Fault {
+  return new Fault('CONTEXT_NAME_TAKEN', `A context named "${name}" already exists.`, { name });
+}
+
 /** The name as stored. */
 function checkedName(text: string): string {
-  const name = trimmed(text);
-  const length = [...name].length;
-  if (length < 1 || length > NAME_MAX_LENGTH) {
-    throw invalidField('name', `must be 1 to ${NAME_MAX_LENGTH} characters.`);
-  }
+  const characters = trimmed(text);
+  inRange('name', characters.length, NAME_LENGTH);
+  const name = characters.join('');
   if (!name.isWellFormed()) throw invalidField('name', 'must be well-formed Unicode.');
   return name;
 }
 
 /**
- * All white space of Unicode: `trim()` omits U+0085. Character by character: a pattern would be
- * quadratic.
+ * The characters without surrounding white space of Unicode: `trim()` omits U+0085. Character by
+ * character: a pattern would be quadratic.
  */
-function trimmed(text: string): string {
-  let start = 0;
-  let end = text.length;
-  while (start < end && WHITE_SPACE.test(text.charAt(start))) start += 1;
-  while (end > start && WHITE_SPACE.test(text.charAt(end - 1))) end -= 1;
-  return text.slice(start, end);
+function trimmed(text: string): string[] {
+  const characters = [...text];
+  const isVisible = (character: string) => !WHITE_SPACE.test(character);
+  return characters.slice(characters.findIndex(isVisible), characters.findLastIndex(isVisible) + 1);
 }
 
 /**
@@ -164,12 +157,6 @@ function toCreated(context: ContextRow, uploadUrl: string) {
   };
 }
 
-function toProto({ id, projectId, name, createdAt, updatedAt }: ContextRow): Context {
-  return {
-    id,
-    projectId,
-    createdAt: new Date(createdAt),
-    updatedAt: new Date(updatedAt),
-    name: name ?? undefined,
-  };
+function toProto({ name, ...row }: ContextRow): Context {
+  return { ...resourceOf(row), name: name ?? undefined };
 }

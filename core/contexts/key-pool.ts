@@ -4,19 +4,20 @@
  * afterwards. It pauses after each pair while no call waits, so that it uses only part of one core.
  * The start does not wait for it.
  */
+import { fileURLToPath } from 'node:url';
+import { Piscina } from 'piscina';
+import { moduleCacheEnv } from '../../proto/common/compile-cache.ts';
 import type { Log } from '../../proto/common/log.ts';
 import { pause } from '../../proto/common/pause.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 import type { Call } from '../../proto/rpc/local.ts';
 import { type FairQueue, openFairQueue } from '../../proto/sharing/fair-queue.ts';
-import { openShares, type Shares } from '../../proto/sharing/shares.ts';
+import { openShares } from '../../proto/sharing/shares.ts';
 import { newId } from '../common/ids.ts';
 import type { Sealer } from '../common/sealer.ts';
 import type { Store } from '../store/types.ts';
-import { type KeyGenerator, openKeyGenerator } from './key-generator.ts';
+import type { KeyPair } from './key-thread.ts';
 
-/** Size of the pool: a pair takes 38 ms of CPU with 2048 bits, at most 3 to 4 times that. */
-const READY_TARGET = 16;
 /**
  * In milliseconds, after each pair while no call waits. Ours: about a third of a core while the
  * pool fills.
@@ -32,24 +33,17 @@ const WAITERS_MAX = 200;
 /** In milliseconds. The answer is sent before the call's own deadline. */
 const ANSWER_MARGIN_MS = 250;
 
-export type KeyPool = AsyncDisposable & {
-  /** Call after taking a pair: refills the pool. */
-  taken(): void;
-  /** Whether calls wait: later calls must wait too, or would take their pair. */
-  readonly isAwaited: boolean;
-  /**
-   * Resolves when a pair was added for this call; projects take turns. Throws KEYS_NOT_READY
-   * shortly before the call's deadline, or when too many calls of the project wait.
-   */
-  wait(projectId: string, call: Call): Promise<void>;
-};
+export type KeyPool = ReturnType<typeof openKeyPool>;
+
+type Generator = Piscina<void, KeyPair>;
 
 type Options = {
   store: Pick<Store, 'addKeyPair' | 'countKeyPairs'>;
   sealer: Sealer;
   log: Log;
   now: () => number;
-  readyTarget?: number;
+  /** Size of the pool: a pair takes 140 ms of CPU time. */
+  readyTarget: number;
   pauseMs?: number;
 };
 
@@ -61,20 +55,13 @@ export function privateKeyData(keyPairId: string): string {
 }
 
 /** Opens the pool and starts filling it. */
-export function openKeyPool(options: Options): KeyPool {
-  const { store, log, readyTarget = READY_TARGET, pauseMs = PAUSE_MS } = options;
+export function openKeyPool(options: Options) {
+  const { store, log, readyTarget, pauseMs = PAUSE_MS } = options;
   const closing = new AbortController();
   const waiters = openFairQueue<() => void>();
   const places = openShares(WAITERS_MAX);
   let filling: Promise<void> | undefined;
   let wakePause = new AbortController();
-
-  /** Stores one pair; the next waiting call tries again. */
-  async function addOne(generator: KeyGenerator): Promise<number> {
-    const count = await store.addKeyPair(await sealedPair(generator, options));
-    waiters.shift()?.item();
-    return count;
-  }
 
   async function rest(ms: number): Promise<void> {
     wakePause = new AbortController();
@@ -83,9 +70,10 @@ export function openKeyPool(options: Options): KeyPool {
 
   async function fill(): Promise<void> {
     if ((await store.countKeyPairs()) >= readyTarget && waiters.size === 0) return;
-    await using generator = openKeyGenerator();
+    await using generator = openGenerator();
     while (!closing.signal.aborted) {
-      const count = await addOne(generator);
+      const count = await store.addKeyPair(await sealedPair(generator, options));
+      waiters.shift()?.item(); // the call tries again
       if (waiters.size > 0) continue;
       if (count >= readyTarget) return;
       await rest(pauseMs);
@@ -115,14 +103,20 @@ export function openKeyPool(options: Options): KeyPool {
 
   start();
   return {
+    /** Call after taking a pair: refills the pool. */
     taken: start,
-    get isAwaited() {
+    /** Whether calls wait: later calls must wait too, or would take their pair. */
+    get isAwaited(): boolean {
       return waiters.size > 0;
     },
-    async wait(projectId, call) {
+    /**
+     * Resolves when a pair was added for this call; projects take turns. Throws KEYS_NOT_READY
+     * shortly before the call's deadline, or when too many calls of the project wait.
+     */
+    async wait(projectId: string, call: Call): Promise<void> {
       const ms = Math.floor(call.deadline - performance.now()) - ANSWER_MARGIN_MS;
-      if (ms <= 0 || closing.signal.aborted) throw notReady();
-      using _ = placeOf(places, projectId);
+      if (ms <= 0 || closing.signal.aborted || !places.acquire(projectId, 1)) throw notReady();
+      using _ = { [Symbol.dispose]: () => places.release(projectId, 1) };
       const over = AbortSignal.any([call.signal, closing.signal, AbortSignal.timeout(ms)]);
       const added = addedBefore(over, waiters, projectId);
       start();
@@ -136,18 +130,24 @@ export function openKeyPool(options: Options): KeyPool {
   };
 }
 
-async function sealedPair(generator: KeyGenerator, { sealer, now }: Options) {
-  const { publicKey, privateKey } = await generator.generate();
+/** A thread that generates one pair at a time. Rejects when it ends before the pair is complete. */
+function openGenerator(): Generator {
+  return new Piscina({
+    filename: fileURLToPath(new URL('./key-thread.ts', import.meta.url)),
+    maxThreads: 1,
+    atomics: 'disabled',
+    recordTiming: false,
+    env: moduleCacheEnv(),
+    execArgv: [], // modules that were preloaded into the service are not for a thread
+  });
+}
+
+async function sealedPair(generator: Generator, { sealer, now }: Options) {
+  const { publicKey, privateKey } = await generator.run();
   const id = newId();
   const sealed = sealer.seal(privateKey, privateKeyData(id));
   privateKey.fill(0);
   return { id, publicKey, privateKey: sealed, at: now() };
-}
-
-/** A place in the queue. Throws KEYS_NOT_READY beyond the project's share. */
-function placeOf(places: Shares, projectId: string): Disposable {
-  if (!places.acquire(projectId, 1)) throw notReady();
-  return { [Symbol.dispose]: () => places.release(projectId, 1) };
 }
 
 /** Resolves at the turn of the call; throws KEYS_NOT_READY when the signal aborts first. */

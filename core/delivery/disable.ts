@@ -1,18 +1,14 @@
 /**
  * When a failing endpoint is disabled: after five days without a success, proto/spec/webhooks.md 7.
- * Pure. The first attempt after a silence never disables alone, so a single failure cannot disable
- * an endpoint without traffic.
+ * Pure. The first attempt after a silence does not disable, so a single failure cannot disable an
+ * endpoint without traffic.
  */
 
 const HOUR_MS = 3_600_000;
-/** This long without a success disables. Source: proto/spec/webhooks.md 7. */
-const DISABLE_AFTER_MS = 120 * HOUR_MS;
-/**
- * An attempt this long after the previous one starts a new observation: it does not disable alone.
- */
-export const SILENCE_MS = 24 * HOUR_MS;
+/** An attempt this long after the previous one does not disable alone. */
+const SILENCE_MS = 24 * HOUR_MS;
 /** After this long without an attempt the failure streak is reset. */
-export const FORGET_MS = 7 * 24 * HOUR_MS;
+const FORGET_MS = 7 * 24 * HOUR_MS;
 
 /** The failure streak in an endpoint's row. Times in Unix milliseconds. */
 export type FailureStreak = {
@@ -21,19 +17,12 @@ export type FailureStreak = {
   consecutiveFailures: number;
 };
 
-export const NO_STREAK: FailureStreak = {
-  firstFailureAt: null,
-  lastAttemptAt: null,
-  consecutiveFailures: 0,
-};
-
+/** Set by the operator (proto/common/settings/table.ts). */
 export type Rule = {
   disableAfterMs: number;
   /** False: the first attempt after a silence may disable too. */
   silence: boolean;
 };
-
-export const FIVE_DAYS: Rule = { disableAfterMs: DISABLE_AFTER_MS, silence: true };
 
 /**
  * The streak after an attempt that ended at `at`, and whether it disables the endpoint. Not for
@@ -42,16 +31,14 @@ export const FIVE_DAYS: Rule = { disableAfterMs: DISABLE_AFTER_MS, silence: true
 export function afterAttempt(
   before: FailureStreak,
   attempt: { ok: boolean; at: number },
-  rule: Rule = FIVE_DAYS,
+  rule: Rule,
 ): { streak: FailureStreak; disables: boolean } {
   const { at, ok } = attempt;
   // Attempts run concurrently and may be reported out of order: time does not go back.
   const lastAttemptAt = Math.max(before.lastAttemptAt ?? at, at);
   if (ok) {
-    return {
-      streak: { firstFailureAt: null, lastAttemptAt, consecutiveFailures: 0 },
-      disables: false,
-    };
+    const streak = { firstFailureAt: null, lastAttemptAt, consecutiveFailures: 0 };
+    return { streak, disables: false };
   }
   const silenceMs = before.lastAttemptAt === null ? 0 : at - before.lastAttemptAt;
   const isForgotten = before.firstFailureAt === null || silenceMs > FORGET_MS;

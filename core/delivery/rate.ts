@@ -26,9 +26,7 @@ export type Pace = {
   notBefore: number;
 };
 
-export const FULL_PACE: Pace = { cap: CAP_MAX, breakerMs: 0, notBefore: 0 };
-
-export type Attempt = { outcome: string; status: number; at: number; failuresInRow: number };
+type Attempt = { outcome: string; status: number; at: number; failuresInRow: number };
 
 /** The pace after an ended attempt; `failuresInRow` includes it. */
 export function paceAfter(before: Pace, attempt: Attempt): Pace {

@@ -4,14 +4,12 @@
  * over 27 h 35 min 5 s.
  */
 
-/** In milliseconds; the wait after failures 1 to 7. */
+/** In milliseconds; the wait after failures 1 to 7. After failure 8 the delivery is exhausted. */
 export const DELAYS_MS: readonly number[] = [5, 300, 1_800, 7_200, 18_000, 36_000, 36_000].map(
   (seconds) => seconds * 1_000,
 );
-/** Attempts of a delivery; the last failure leaves it exhausted. */
-export const TRIES_MAX = DELAYS_MS.length + 1;
 /** In milliseconds. The minimum delay for an overloaded receiver. */
-export const OVERLOADED_MIN_MS = 60_000;
+const OVERLOADED_MIN_MS = 60_000;
 /** Delays are spread over this share, so that an outage does not end in a burst. */
 export const JITTER_MIN = 0.8;
 export const JITTER_MAX = 1.2;

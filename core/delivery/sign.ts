@@ -13,11 +13,8 @@ export function writeSecret(key: Uint8Array): string {
   return PREFIX + Buffer.from(key).toString('base64');
 }
 
-/**
- * The signed content: the event's id, the time of the attempt in Unix seconds, and the body byte
- * for byte.
- */
-export type Signed = { id: string; timestampS: number; body: Uint8Array };
+/** The event's id, the time of the attempt in Unix seconds, and the body byte for byte. */
+type Signed = { id: string; timestampS: number; body: Uint8Array };
 
 /**
  * The three headers of Standard Webhooks. `keys` are the active keys, newest first: during a

@@ -5,15 +5,10 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { Fault } from '../../proto/rpc/errors.ts';
+import type { BlobRow } from '../store/types/files.ts';
 
 /** The file's data in its blob's row. */
-export type Stored = {
-  id: string;
-  /** In bytes. */
-  size: number;
-  /** Lower-case hex. */
-  sha256: string;
-};
+export type Stored = Pick<BlobRow, 'id' | 'size' | 'sha256'>;
 
 /** Error codes that mean lost bytes; others are errors of the process. */
 const LOST: readonly unknown[] = ['ENOENT', 'EIO', 'EISDIR'];

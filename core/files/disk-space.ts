@@ -1,13 +1,13 @@
 /**
- * Room on the data directory's disk. A reserve file is given up when little is left, so that what
- * runs can still reach its end and say so, while new work is refused; it is taken again when there
- * is room.
- *   roomy --free < lowBytes--> low (the reserve is gone, new work is refused)
- *   low --free > highBytes--> roomy (the reserve is back)
+ * Free space on the data directory's disk. A reserve file is removed when little is left: running
+ * work can then still end and report its outcome, while new work is refused. The reserve is
+ * allocated again when there is enough space.
+ *   roomy --free < lowBytes--> low (no reserve, new work is refused)
+ *   low --free > highBytes--> roomy (with the reserve)
  */
 import { execFile } from 'node:child_process';
 import { rmSync, statfsSync, statSync } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Log } from '../../proto/common/log.ts';
@@ -35,14 +35,7 @@ export const DISK_RULE: DiskRule = {
 const NAME = 'reserve';
 const CHUNK_BYTES = MIB;
 
-export type Disk = {
-  /** Whether new work is refused. */
-  readonly isLow: boolean;
-  /** Available bytes as of the last check. */
-  readonly freeBytes: number;
-  /** Throws STORAGE_FULL while the disk is low. */
-  checkRoom(): void;
-};
+export type Disk = Omit<ReturnType<typeof openDisk>, typeof Symbol.asyncDispose>;
 
 /** Checks at once and periodically until disposed; the reserve stays. */
 export function openDisk(options: {
@@ -51,7 +44,7 @@ export function openDisk(options: {
   rule?: DiskRule;
   /** In bytes, for tests. */
   freeOf?: (dir: string) => number;
-}): Disk & AsyncDisposable {
+}) {
   const { dir, log, rule = DISK_RULE, freeOf = freeBytesOf } = options;
   const path = join(dir, NAME);
   let freeBytes = 0;
@@ -71,9 +64,9 @@ export function openDisk(options: {
   }
 
   async function keepReserve(): Promise<void> {
-    const isMissing = sizeOf(path) < rule.reserveBytes;
+    const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
     // Not when the reserve itself would make the disk low.
-    if (isLow || !isMissing || freeBytes - rule.reserveBytes < rule.lowBytes) return;
+    if (isLow || size >= rule.reserveBytes || freeBytes - rule.reserveBytes < rule.lowBytes) return;
     try {
       await allocate(path, rule.reserveBytes);
     } catch (error) {
@@ -82,22 +75,25 @@ export function openDisk(options: {
     }
   }
 
-  async function run(): Promise<void> {
+  const run = () => {
     look();
-    await keepReserve();
-  }
+    return keepReserve();
+  };
 
   look();
   const failure = 'checking the free disk space failed';
   const checks = periodically(rule.periodMs, run, { log, failure });
   return {
-    get isLow() {
+    /** Whether new work is refused. */
+    get isLow(): boolean {
       return isLow;
     },
-    get freeBytes() {
+    /** Available bytes as of the last check. */
+    get freeBytes(): number {
       return freeBytes;
     },
-    checkRoom() {
+    /** Throws STORAGE_FULL while the disk is low. */
+    checkRoom(): void {
       if (!isLow) return;
       const message = 'The disk is almost full: no new work is taken. Try again later.';
       throw new Fault('STORAGE_FULL', message);
@@ -111,10 +107,6 @@ function freeBytesOf(dir: string): number {
   return bavail * bsize;
 }
 
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-}
-
 /** Allocates blocks: a sparse file reserves nothing. Instant where the file system supports it. */
 async function allocate(path: string, bytes: number): Promise<void> {
   try {
@@ -122,14 +114,9 @@ async function allocate(path: string, bytes: number): Promise<void> {
   } catch {
     // no such command, or not supported by the file system
     await using file = await open(path, 'w', 0o600);
-    await fill(file, bytes);
-  }
-}
-
-async function fill(file: FileHandle, bytes: number): Promise<void> {
-  const chunk = Buffer.alloc(CHUNK_BYTES);
-  for (let left = bytes; left > 0; ) {
-    const { bytesWritten } = await file.write(chunk, 0, Math.min(left, chunk.length));
-    left -= bytesWritten;
+    const chunk = Buffer.alloc(CHUNK_BYTES);
+    for (let left = bytes; left > 0; left -= chunk.length) {
+      await file.writeFile(chunk.subarray(0, left)); // from where the last one ended
+    }
   }
 }

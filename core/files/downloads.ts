@@ -10,7 +10,8 @@ import type {
   ListDownloadsRequest,
 } from '../../proto/gen/tabern/v1/downloads.pb.ts';
 import type { AddDownloadRequest } from '../../proto/gen/tabern/v1/runners.pb.ts';
-import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
+import { invalidField } from '../../proto/rpc/errors.ts';
+import { checkAdded, orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { readOffsets } from '../api/pagination.ts';
 import { newId, pathId } from '../common/ids.ts';
@@ -28,29 +29,25 @@ const UNKNOWN_TYPE = 'application/octet-stream';
 /** Rows per operation: other operations commit in between. */
 const BATCH = 500;
 /** Characters that would control a terminal, or display a name as another. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern is for them.
 const HOSTILE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-
-type Options = {
-  store: Store;
-  files: Pick<BlobFiles, 'remove'>;
-  now: () => number;
-};
 
 export function downloadService({
   store,
   files,
-}: Options): Service<typeof DownloadServiceService, ProjectCaller> {
-  async function checkSession(field: string, text: string, projectId: string): Promise<string> {
-    const id = pathId(field, text);
-    if (!(await store.getSession({ id, projectId }))) throw notFound('Session', id);
-    return id;
+}: {
+  store: Store;
+  files: Pick<BlobFiles, 'remove'>;
+}): Service<typeof DownloadServiceService, ProjectCaller> {
+  async function checkedSession(text: string, projectId: string): Promise<string> {
+    const id = pathId('sessionId', text);
+    return orNotFound(await store.getSession({ id, projectId }), 'Session', id).id;
   }
 
   return {
     async listDownloads(request, { projectId }) {
       const { sessionId: named, filter, page } = readList(request);
-      const sessionId = await checkSession('sessionId', named, projectId);
+      const sessionId = await checkedSession(named, projectId);
       const wanted = { ...filter, ...page, sessionId, projectId };
       const { rows, total } = await store.listDownloads(wanted);
       return { downloads: rows.map(toProto), total, ...page };
@@ -58,25 +55,23 @@ export function downloadService({
 
     async getDownload(request, { projectId }) {
       const id = pathId('id', request.id);
-      const row = await store.getDownload({ id, projectId });
-      if (!row) throw notFound('Download', id);
+      const row = orNotFound(await store.getDownload({ id, projectId }), 'Download', id);
       return { download: toProto(row), blobId: row.blobId };
     },
 
     async deleteDownload(request, { projectId }) {
       const id = pathId('id', request.id);
       const blobId = await store.deleteDownload({ id, projectId });
-      if (blobId === undefined) throw notFound('Download', id);
-      await files.remove(blobId);
+      await files.remove(orNotFound(blobId, 'Download', id));
       return {};
     },
 
     async deleteSessionDownloads(request, { projectId }) {
-      const sessionId = await checkSession('sessionId', request.sessionId, projectId);
+      const sessionId = await checkedSession(request.sessionId, projectId);
       let blobIds: string[];
       do {
         blobIds = await store.deleteSessionDownloads({ sessionId, projectId, max: BATCH });
-        await Promise.all(blobIds.map((blobId) => files.remove(blobId)));
+        await files.remove(...blobIds);
       } while (blobIds.length === BATCH);
       return {};
     },
@@ -85,25 +80,19 @@ export function downloadService({
 
 /** For runners. Throws LEASE_LOST, or INVALID_FIELD for a blob that the lease may not add. */
 export async function addDownload(
-  { store, now }: Pick<Options, 'store' | 'now'>,
-  { leaseId, blobId, filename: said }: AddDownloadRequest,
+  { store, now }: { store: Store; now: () => number },
+  { leaseId, blobId, filename: suggested }: AddDownloadRequest,
 ): Promise<Record<string, never>> {
-  const filename = cleanName(said);
+  const filename = cleanName(suggested);
   const mimeType = mime.lookup(filename) || UNKNOWN_TYPE;
   const wanted = { leaseId, id: newId(), blobId, filename, mimeType, at: now() };
-  switch (await store.addDownload(wanted)) {
-    case 'lost':
-      throw new Fault('LEASE_LOST', 'The lease is lost or has ended.', { leaseId });
-    case 'refused':
-      throw invalidField('blobId', 'must be a download written under this lease.');
-    case 'added':
-      return {};
-  }
+  checkAdded(await store.addDownload(wanted), { leaseId, what: 'download' });
+  return {};
 }
 
 /** The file name that a page suggested, as a plain name for storage and display. */
-export function cleanName(said: string): string {
-  const name = said.toWellFormed().split(/[/\\]/).at(-1) ?? '';
+export function cleanName(suggested: string): string {
+  const name = suggested.toWellFormed().split(/[/\\]/).at(-1) ?? '';
   const plain = name.replace(HOSTILE, '').trim();
   if (/^\.*$/.test(plain)) return 'download';
   const characters = [...plain];
@@ -130,14 +119,7 @@ function readList(request: ListDownloadsRequest) {
   return { sessionId, filter, page: readOffsets(request) };
 }
 
-function toProto(row: DownloadRow): Download {
-  return {
-    id: row.id,
-    sessionId: row.sessionId,
-    filename: row.filename,
-    mimeType: row.mimeType,
-    size: row.size,
-    checksum: row.sha256,
-    createdAt: new Date(row.createdAt),
-  };
+function toProto({ createdAt, ...row }: DownloadRow): Download {
+  const { id, sessionId, filename, mimeType, size, sha256: checksum } = row;
+  return { id, sessionId, filename, mimeType, size, checksum, createdAt: new Date(createdAt) };
 }

@@ -9,17 +9,18 @@ import type {
   Extension,
   ExtensionServiceService,
 } from '../../proto/gen/tabern/v1/extensions.pb.ts';
-import type { ExtensionWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
 import { openSemaphore } from '../../proto/sharing/semaphore.ts';
+import { resourceOf } from '../api/answers.ts';
+import { inRange, orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { isId, newId } from '../common/ids.ts';
-import type { ExtensionRow, LeasedExtension } from '../store/types/files.ts';
+import type { ExtensionRow } from '../store/types/files.ts';
 import type { Store } from '../store/types.ts';
 import type { BlobFiles } from './blob-files.ts';
 
-/** In characters. Source: extensions.proto. */
-const NAME_MAX = 255;
+/** Source: extensions.proto. */
+const NAME_LENGTH = { min: 1, max: 255, unit: ' characters' };
 /** Concurrent verifications: each zip is unpacked. One per project. Ours. */
 const CHECKS = { max: 2, ofOwner: 1 };
 
@@ -54,14 +55,14 @@ export function extensionService({
   }
 
   return {
-    async createExtension({ fileName: said, blobId }, caller) {
+    async createExtension({ fileName: given, blobId }, caller) {
       const { projectId } = caller;
       const blob = isId(blobId) ? await store.getBlob(blobId) : undefined;
       if (blob?.projectId !== projectId || blob.kind !== 'EXTENSION') {
         throw notFound('Blob', blobId);
       }
       try {
-        const fileName = checkedName(said);
+        const fileName = checkedName(given);
         await check(blobId, caller);
         const wanted = { id: newId(), projectId, blobId, fileName, at: now() };
         const made = await store.createExtension(wanted, extensionsMax);
@@ -75,50 +76,21 @@ export function extensionService({
       }
     },
 
+    // An extension id is a plain string in the interface: text that is not a UUID is unknown, not
+    // malformed.
     async getExtension({ id }, { projectId }) {
-      return { extension: toProto(await findExtension(store, { id, projectId })) };
+      const own = { id: id.toLowerCase(), projectId };
+      const row = isId(id) ? await store.getExtension(own) : undefined;
+      return { extension: toProto(orNotFound(row, 'Extension', id)) };
     },
 
-    async deleteExtension({ id: said }, { projectId }) {
-      const own = { id: said.toLowerCase(), projectId, at: now() };
-      const deleted = isId(said) ? await store.deleteExtension(own) : undefined;
-      if (!deleted) throw notFound('Extension', said);
-      await Promise.all(deleted.dropped.map((blobId) => files.remove(blobId)));
+    async deleteExtension({ id }, { projectId }) {
+      const own = { id: id.toLowerCase(), projectId, at: now() };
+      const deleted = isId(id) ? await store.deleteExtension(own) : undefined;
+      await files.remove(...orNotFound(deleted, 'Extension', id).dropped);
       return {};
     },
   };
-}
-
-/**
- * An extension of the project. Throws RESOURCE_NOT_FOUND: an extension id is a plain string in the
- * interface, so text that is not a UUID is unknown, not malformed.
- */
-export async function findExtension(
-  store: Pick<Store, 'getExtension'>,
-  { id, projectId }: { id: string; projectId: string },
-): Promise<ExtensionRow> {
-  const own = { id: id.toLowerCase(), projectId };
-  const row = isId(id) ? await store.getExtension(own) : undefined;
-  if (!row) throw notFound('Extension', id);
-  return row;
-}
-
-/**
- * The extension in a session's params, in lower case like stored ids; the interface has two fields
- * for it, and the one outside of browserSettings takes precedence.
- */
-export function extensionOf(params: {
-  extensionId?: unknown;
-  browserSettings?: unknown;
-}): string | null {
-  const { extensionId } = (params.browserSettings ?? {}) as { extensionId?: unknown };
-  const id = params.extensionId ?? extensionId;
-  return typeof id === 'string' ? id.toLowerCase() : null;
-}
-
-/** In the format for runners. */
-export function extensionWork({ id, blobId, sha256 }: LeasedExtension): ExtensionWork {
-  return { extensionId: id, blobId, sha256 };
 }
 
 function tooMany(limit: number): Fault {
@@ -127,20 +99,11 @@ function tooMany(limit: number): Fault {
 }
 
 function checkedName(text: string): string {
-  const length = [...text].length;
-  if (length < 1 || length > NAME_MAX) {
-    throw invalidField('fileName', `must be 1 to ${NAME_MAX} characters.`);
-  }
+  inRange('fileName', [...text].length, NAME_LENGTH);
   if (!text.isWellFormed()) throw new Fault('INVALID_FIELD', '`fileName` must be Unicode.');
   return text;
 }
 
-function toProto({ id, projectId, fileName, createdAt, updatedAt }: ExtensionRow): Extension {
-  return {
-    id,
-    projectId,
-    fileName,
-    createdAt: new Date(createdAt),
-    updatedAt: new Date(updatedAt),
-  };
+function toProto({ fileName, ...row }: ExtensionRow): Extension {
+  return { ...resourceOf(row), fileName };
 }

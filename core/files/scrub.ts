@@ -1,8 +1,7 @@
 /**
- * Reads every stored file in the background and compares it with its row, so that one that rots is
- * found while a backup still has it. Slow on purpose: work never waits for it.
- *
- * waiting (10 min) -> reading (4 MiB/s) -> resting (a week) -> reading ...
+ * Reads every stored file in the background and compares it with its row, so that damage is found
+ * while a backup still has the file. Slow on purpose: other work does not wait for the disk.
+ *   waiting (10 min) -> reading (4 MiB/s) -> resting (a week) -> reading ...
  */
 import { join } from 'node:path';
 import type { Log } from '../../proto/common/log.ts';
@@ -13,15 +12,14 @@ import type { Store } from '../store/types.ts';
 import { DAMAGED } from './blob-files.ts';
 import { checkedBytes, isDamage, type Stored } from './checked-bytes.ts';
 
-/** In milliseconds, after the start: a start has other work. Ours. */
+/** In milliseconds, after the start, which has other work. Ours. */
 const FIRST_MS = 600_000;
-/** In milliseconds, between two passes. Ours: a weekly backup has what rots. */
+/** In milliseconds, between two passes. Ours: a weekly backup still has a damaged file. */
 const REST_MS = 7 * 86_400_000;
-/** In bytes a second. Ours: 2 % of a slow disk, 350 GB a day. */
+/** In bytes per second. Ours: 2 % of a slow disk, 350 GB per day. */
 const RATE_BYTES = 4 << 20;
-/** Read at once. */
 const CHUNK_BYTES = 1 << 20;
-/** Rows in one operation. */
+/** Rows per operation. */
 const BATCH = 100;
 
 const DAMAGED_FILES: Family = {
@@ -42,12 +40,12 @@ type Options = {
   pause?: Pause;
 };
 
-/** Reads until it is disposed of. */
+/** Reads until disposed. */
 export function startScrub(options: Options): AsyncDisposable {
   const { log, pause = pauseReal } = options;
   const damaged = new Set<string>();
   const run = (signal: AbortSignal) => pass({ ...options, pause, damaged, signal });
-  const failure = 'stored files could not be checked';
+  const failure = 'checking stored files failed';
   return periodically(REST_MS, run, { log, failure, firstMs: FIRST_MS, pause });
 }
 
@@ -55,24 +53,23 @@ type Pass = Required<Options> & { damaged: Set<string>; signal: AbortSignal };
 
 async function pass(options: Pass): Promise<void> {
   const { store, damaged, metrics, signal } = options;
-  const seen = new Set<string>();
+  const removed = new Set(damaged);
   let blobs: Stored[] = [];
   do {
     blobs = await store.listBlobs({ after: blobs.at(-1)?.id ?? '', max: BATCH });
     for (const blob of blobs) {
       if (signal.aborted) return;
-      if (!(await isWhole(blob, options))) seen.add(blob.id);
-      else damaged.delete(blob.id);
-      metrics.set(DAMAGED_FILES, new Set([...damaged, ...seen]).size);
+      removed.delete(blob.id);
+      if (await isWhole(blob, options)) damaged.delete(blob.id);
+      else damaged.add(blob.id);
+      metrics.set(DAMAGED_FILES, damaged.size);
     }
   } while (blobs.length === BATCH);
-  // what is damaged and was not met has been removed since
-  damaged.clear();
-  for (const id of seen) damaged.add(id);
+  for (const id of removed) damaged.delete(id);
   metrics.set(DAMAGED_FILES, damaged.size);
 }
 
-/** True also when it was removed meanwhile, or the end came first. */
+/** True also when the file was removed meanwhile, or the pass was aborted. */
 async function isWhole(blob: Stored, options: Pass): Promise<boolean> {
   const { store, folder, log, metrics, pause, signal } = options;
   try {

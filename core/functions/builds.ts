@@ -6,21 +6,18 @@
 import { posix } from 'node:path';
 import { traceparentIn } from '../../proto/common/tracing.ts';
 import type { Build } from '../../proto/gen/tabern/v1/functions.pb.ts';
-import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
+import { invalidField, notFound } from '../../proto/rpc/errors.ts';
+import { dateOf, resourceOf } from '../api/answers.ts';
+import { checkProject, inRange, orNotFound } from '../api/checks.ts';
 import { readOffsets } from '../api/pagination.ts';
 import { newId, pathId } from '../common/ids.ts';
+import { BUILD_TIMEOUT_MS } from '../store/operations/builds.ts';
 import type { BuildCause, BuildRow, BuiltFunction } from '../store/types/functions.ts';
 import type { Store } from '../store/types.ts';
 import { builtToProto, type FunctionService, logToProto } from './functions.ts';
 import { jsonOf, type ShowJson } from './json-values.ts';
 
-/**
- * Deadline shown until a runner starts the build; it then counts from the start. Source:
- * proto/spec/functions.md 4.
- */
-const BUILD_TIMEOUT_MS = 600_000;
-
-export type BuildOptions = {
+type Options = {
   store: Store;
   now: () => number;
   /** Limit of pending builds of a project. */
@@ -31,15 +28,12 @@ export type BuildOptions = {
 
 type BuildNames = 'createBuild' | 'listBuilds' | 'getBuild' | 'listBuildLogs';
 
-export function buildHandlers(options: BuildOptions): Pick<FunctionService, BuildNames> {
+export function buildHandlers(options: Options): Pick<FunctionService, BuildNames> {
   const { store, now, queueMax, waitMs } = options;
 
   return {
     async createBuild(request, { projectId, call }) {
-      if (request.projectId !== undefined && request.projectId !== projectId) {
-        const facts = { projectId: request.projectId };
-        throw new Fault('PROJECT_MISMATCH', 'This API key cannot access the given project.', facts);
-      }
+      checkProject(request.projectId, projectId);
       const entrypoint = normalisedEntrypoint(request.entrypoint);
       const { archiveBlobId } = request;
       const blob = await store.getBlob(archiveBlobId);
@@ -47,6 +41,7 @@ export function buildHandlers(options: BuildOptions): Pick<FunctionService, Buil
         throw notFound('Archive', archiveBlobId);
       }
       const at = now();
+      // shown until a runner starts the build: the time then counts from the start
       const ends = { waitUntil: at + waitMs, expiresAt: at + BUILD_TIMEOUT_MS };
       const ids = { id: newId(), projectId, archiveBlobId };
       const traceparent = traceparentIn(call.metadata);
@@ -57,18 +52,13 @@ export function buildHandlers(options: BuildOptions): Pick<FunctionService, Buil
 
     async getBuild(request, { projectId, call }) {
       const id = pathId('buildId', request.buildId);
-      const found = await store.getBuild({ id, projectId });
-      if (!found) throw notFound('Build', id);
+      const found = orNotFound(await store.getBuild({ id, projectId }), 'Build', id);
       return { build: toProto(found.build, found.functions, jsonOf(call)) };
     },
 
     async listBuilds(request, { projectId, call }) {
-      const page = readOffsets(request);
-      const { rows, total } = await store.listBuilds({
-        projectId,
-        status: request.status,
-        ...page,
-      });
+      const filter = { projectId, status: request.status, ...readOffsets(request) };
+      const { rows, total } = await store.listBuilds(filter);
       const show = jsonOf(call);
       return { data: rows.map(({ build, functions }) => toProto(build, functions, show)), total };
     },
@@ -79,7 +69,7 @@ export function buildHandlers(options: BuildOptions): Pick<FunctionService, Buil
         store.getBuild({ id, projectId }),
         store.listLogs(id),
       ]);
-      if (!found) throw notFound('Build', id);
+      orNotFound(found, 'Build', id);
       return { logs: lines.map(logToProto), total: lines.length };
     },
   };
@@ -88,14 +78,11 @@ export function buildHandlers(options: BuildOptions): Pick<FunctionService, Buil
 function toProto(row: BuildRow, built: BuiltFunction[], show: ShowJson): Build {
   const cause = row.cause === null ? undefined : (JSON.parse(row.cause) as BuildCause);
   return {
-    id: row.id,
-    projectId: row.projectId,
+    ...resourceOf(row),
     request: { entrypoint: row.entrypoint, functionNames: [] },
     status: row.status,
-    createdAt: new Date(row.createdAt),
-    updatedAt: new Date(row.updatedAt),
     startedAt: new Date(row.startedAt ?? row.createdAt),
-    endedAt: row.endedAt === null ? undefined : new Date(row.endedAt),
+    endedAt: dateOf(row.endedAt),
     expiresAt: new Date(row.expiresAt),
     builtFunctions: built.map((one) => builtToProto(one, show)),
     cause,
@@ -104,13 +91,12 @@ function toProto(row: BuildRow, built: BuiltFunction[], show: ShowJson): Build {
 
 /** Source: proto/spec/functions.md 2. */
 const EXTENSIONS = ['.ts', '.js', '.mjs', '.mts'];
-/** In characters. Ours: longer than any path in a tar without extensions. */
-const LENGTH_MAX = 512;
+/** Ours: longer than any path in a tar without extensions. */
+const LENGTH = { min: 1, max: 512, unit: ' characters' };
 
 export function normalisedEntrypoint(typed: string): string {
   const refuse = (problem: string) => invalidField('entrypoint', problem);
-  if (typed === '' || typed.length > LENGTH_MAX)
-    throw refuse(`must be 1 to ${LENGTH_MAX} characters.`);
+  inRange('entrypoint', typed.length, LENGTH);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
   if (/[\x00-\x1f\x7f]/.test(typed)) throw refuse('must not contain control characters.');
   const path = typed.replaceAll('\\', '/');

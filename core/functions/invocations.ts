@@ -9,7 +9,6 @@ import {
   INVOCATION_WAIT_MAX_S,
   PARAMS_MAX_BYTES,
 } from '../../proto/common/limits.ts';
-import { must } from '../../proto/common/must.ts';
 import { traceparentIn } from '../../proto/common/tracing.ts';
 import type {
   InvocationServiceService,
@@ -18,14 +17,14 @@ import type {
 import { jsonProblem } from '../../proto/json/json-scan.ts';
 import { invalidField, notFound } from '../../proto/rpc/errors.ts';
 import { type Call, throwIfOver } from '../../proto/rpc/local.ts';
+import { inRange, orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
-import { longPoll, waitUntil } from '../api/long-poll.ts';
+import { longPoll } from '../api/long-poll.ts';
 import { readOffsets } from '../api/pagination.ts';
-import { isId, newId, pathId } from '../common/ids.ts';
-import { extensionOf, findExtension } from '../files/extensions.ts';
+import { newId, pathId } from '../common/ids.ts';
 import type { Quotas } from '../projects/quotas.ts';
-import { withIgnored } from '../sessions/ignored-members.ts';
-import type { SessionSecrets } from '../sessions/proxy-secrets.ts';
+import { type SessionSecrets, withIgnored } from '../sessions/proxy-secrets.ts';
+import { resourcesOf } from '../sessions/session-resources.ts';
 import type { VersionRow } from '../store/types/functions.ts';
 import type { InvocationRow } from '../store/types/invocations.ts';
 import type { Store } from '../store/types.ts';
@@ -39,7 +38,7 @@ import {
 import type { Validator } from '../validation/validator.ts';
 import { logToProto } from './functions.ts';
 import { idempotencyKey, KEY_KEPT_MS } from './idempotency.ts';
-import { invocationToProto } from './invocation-view.ts';
+import { fitting, invocationToProto } from './invocation-view.ts';
 import { jsonOf } from './json-values.ts';
 
 /** Levels of nesting. Ours: the limit of REST is lower. */
@@ -47,7 +46,7 @@ const PARAMS_DEPTH_MAX = 100;
 /** The only region of functions. Source: proto/spec/functions.md 1. */
 const REGION = 'us-west-2';
 
-export type InvocationOptions = {
+type Options = {
   store: Store;
   now: () => number;
   validator: Validator;
@@ -57,20 +56,17 @@ export type InvocationOptions = {
   queueMax: number;
   /** How long an invocation may wait for a runner. */
   waitMs: number;
-  /** Aborts when core closes: waiting calls are answered at once. */
   closing: AbortSignal;
 };
 
 export function invocationService(
-  options: InvocationOptions,
+  options: Options,
 ): Service<typeof InvocationServiceService, ProjectCaller> {
   const { store, now } = options;
 
   async function find(text: string, projectId: string): Promise<InvocationRow> {
     const id = pathId('id', text);
-    const row = await store.getInvocation({ id, projectId });
-    if (!row) throw notFound('Invocation', id);
-    return row;
+    return orNotFound(await store.getInvocation({ id, projectId }), 'Invocation', id);
   }
 
   return {
@@ -81,8 +77,7 @@ export function invocationService(
     },
 
     async getInvocation({ id, wait = 0 }, { projectId, call }) {
-      if (wait > INVOCATION_WAIT_MAX_S)
-        throw invalidField('wait', `must be 0 to ${INVOCATION_WAIT_MAX_S}.`);
+      inRange('wait', wait, { max: INVOCATION_WAIT_MAX_S });
       const row = await find(id, projectId);
       const isOver = wait === 0 || row.endedAt !== null;
       const latest = isOver ? row : await ended(options, row, { call, waitMs: wait * 1_000 });
@@ -92,8 +87,7 @@ export function invocationService(
     async cancelInvocation({ id: text }, { projectId, call }) {
       const id = pathId('id', text);
       const row = await store.cancelInvocation({ id, projectId, at: now() });
-      if (!row) throw notFound('Invocation', id);
-      return { invocation: invocationToProto(row, jsonOf(call)) };
+      return { invocation: invocationToProto(orNotFound(row, 'Invocation', id), jsonOf(call)) };
     },
 
     async listInvocations(request, { projectId, call }) {
@@ -103,7 +97,7 @@ export function invocationService(
         store.getVersion({ id: versionId, projectId }),
         store.listInvocations(filter),
       ]);
-      if (!version) throw notFound('Version', versionId);
+      orNotFound(version, 'Version', versionId);
       const show = jsonOf(call);
       const results = fitting(rows).map(({ row, hasParams }) => ({
         ...invocationToProto(row, show),
@@ -122,7 +116,7 @@ export function invocationService(
 
 /** Creates an invocation, or returns that of a known idempotency key. */
 async function accept(
-  { store, now, validator, secrets, quotas, queueMax, waitMs }: InvocationOptions,
+  { store, now, validator, secrets, quotas, queueMax, waitMs }: Options,
   request: InvokeFunctionRequest,
   { projectId, call }: ProjectCaller,
 ): Promise<InvocationRow> {
@@ -133,8 +127,7 @@ async function accept(
   const over = plainParams(request.sessionCreateParams);
   const asked = { functionId, versionId, params: given, sessionCreateParams: over };
   const idempotency = idempotencyKey(request.idempotencyKey, asked);
-  // Checked first: a newer version may have another schema, and the queue or a quota may be full by
-  // now.
+  // Checked first: by now a newer version may have another schema, or the queue be full.
   const earlier =
     idempotency && (await store.findIdempotent({ ...idempotency, projectId, at: now() }));
   if (earlier) return earlier;
@@ -144,10 +137,7 @@ async function accept(
   const wrong = await validator.patterns(projectId, session);
   if (wrong) throw invalidField(`sessionCreateParams${wrong.path}`, wrong.problem);
   const params = await validator.params(version, given);
-  const contextId = contextOf(session);
-  if (contextId !== null) await findContext(store, { id: contextId, projectId });
-  const extensionId = extensionOf(session);
-  if (extensionId !== null) await findExtension(store, { id: extensionId, projectId });
+  const { contextId } = await resourcesOf(store, session, projectId);
   const [at, sessionId] = [now(), newId()];
   return store.acceptInvocation({
     id: newId(),
@@ -162,7 +152,7 @@ async function accept(
     waitUntil: at + waitMs,
     params: JSON.stringify(params),
     sessionParams: secrets.seal(withIgnored(session, call), sessionId),
-    userMetadata: jsonOrNull(session['userMetadata']),
+    userMetadata: JSON.stringify(session['userMetadata']) ?? null,
     timeoutMs: Number(session['timeout'] ?? INVOCATION_TIMEOUT_DEFAULT_S) * 1_000,
     ...(idempotency && { idempotency: { ...idempotency, expiresAt: at + KEY_KEPT_MS } }),
     traceparent: traceparentIn(call.metadata),
@@ -177,8 +167,7 @@ async function findVersion(
   const { functionId, versionId: id, projectId } = wanted;
   if (id === undefined) {
     const newest = await store.newestVersion({ functionId, projectId });
-    if (!newest) throw notFound('Function', functionId);
-    return newest;
+    return orNotFound(newest, 'Function', functionId);
   }
   const named = await store.getVersion({ id, projectId });
   if (named?.functionId !== functionId) throw notFound('Version', id);
@@ -187,16 +176,19 @@ async function findVersion(
 
 /** The invocation when it has ended, or its current state when the wait is over. */
 async function ended(
-  { store, closing }: InvocationOptions,
+  { store, closing }: Options,
   { id, projectId }: InvocationRow,
   { call, waitMs }: { call: Call; waitMs: number },
 ): Promise<InvocationRow> {
+  // its function may be deleted meanwhile
   const look = async () =>
-    must(await store.getInvocation({ id, projectId }), 'invocation just read');
+    orNotFound(await store.getInvocation({ id, projectId }), 'Invocation', id);
   const row = await longPoll(store, `invocation:${id}`, look, {
-    until: waitUntil(call, waitMs, INVOCATION_WAIT_MAX_S * 1_000),
+    call,
+    closing,
+    waitMs,
+    maxMs: INVOCATION_WAIT_MAX_S * 1_000,
     isDone: ({ endedAt }) => endedAt !== null,
-    signal: AbortSignal.any([call.signal, closing]),
   });
   throwIfOver(call);
   return row;
@@ -223,45 +215,4 @@ function sessionParams(version: VersionRow, over: SessionParams): SessionParams 
   const wrong = problemOf(session);
   if (wrong) throw invalidField(`sessionCreateParams${wrong.path}`, wrong.problem);
   return session;
-}
-
-/** problemOf has validated the shape. In lower case, like stored ids. */
-function contextOf(session: SessionParams): string | null {
-  const { context } = (session['browserSettings'] ?? {}) as { context?: { id: string } };
-  return context?.id.toLowerCase() ?? null;
-}
-
-async function findContext(store: Store, wanted: { id: string; projectId: string }): Promise<void> {
-  const row = isId(wanted.id) ? await store.getContext(wanted) : undefined;
-  if (!row) throw notFound('Context', wanted.id);
-}
-
-function jsonOrNull(value: unknown): string | null {
-  return value === undefined ? null : JSON.stringify(value);
-}
-
-/** Maximum bytes on the wire per byte of JSON: `1,` becomes eleven. */
-export const WIRE_PER_JSON = 5.5;
-/** In bytes of JSON, of a page. Ours: on the wire it stays below 16 MiB. */
-export const PAGE_MAX_BYTES = 2.5 * 1024 * 1024;
-
-/** What a page shows of each invocation; results are omitted first, because GET returns them. */
-export type Shown = { row: InvocationRow; hasParams: boolean };
-
-/**
- * The rows in their order, without values beyond the limit: results are omitted first, then params.
- */
-export function fitting(rows: readonly InvocationRow[]): Shown[] {
-  let left = PAGE_MAX_BYTES;
-  const takes = (json: string): boolean => {
-    const bytes = Buffer.byteLength(json);
-    if (bytes > left) return false;
-    left -= bytes;
-    return true;
-  };
-  return rows.map((row) => {
-    const hasParams = takes(row.params);
-    const hasResults = row.results !== null && takes(row.results);
-    return { row: hasResults ? row : { ...row, results: null }, hasParams };
-  });
 }

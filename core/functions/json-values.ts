@@ -9,12 +9,9 @@ import type { Call } from '../../proto/rpc/local.ts';
 /** Ours, in characters of JSON, of all values of one answer: about 50 ms of CPU time. */
 const VALUES_MAX = 256 << 10;
 
-/** At most one of the two is set; none for absent JSON or null. */
-export type JsonShown<T> = { value: T | undefined; text: string | undefined };
-
-/** Converts the JSON texts of one answer. */
+/** Converts the JSON texts of one answer. At most one member is set; none for null. */
 // biome-ignore lint/suspicious/noExplicitAny: as ts-proto types a Struct.
-export type ShowJson = <T = any>(json: string | null) => JsonShown<T>;
+export type ShowJson = (json: string | null) => { value: any; text: string | undefined };
 
 export function jsonOf({ metadata }: Pick<Call, 'metadata'>): ShowJson {
   let left = takesJsonText(metadata) ? 0 : VALUES_MAX;

@@ -1,16 +1,16 @@
 /**
- * Skips the oldest deliveries of a webhook that receives less than is sent to it, so that what
- * waits has a limit. proto/spec/webhooks.md 9.
+ * Skips the oldest pending deliveries of a webhook whose endpoint accepts fewer than arrive, so
+ * that its backlog has a limit. proto/spec/webhooks.md 9.
  */
 import type { Log } from '../../proto/common/log.ts';
 import type { Store } from '../store/types.ts';
 
-/** Rows in one operation: others commit in between. Source: proto/spec/webhooks.md 9. */
+/** Rows in one operation; other operations commit in between. Source: proto/spec/webhooks.md 9. */
 const BATCH = 500;
-/** Deliveries of one webhook that wait. Source: proto/spec/webhooks.md 9. */
+/** Pending deliveries of one webhook. Source: proto/spec/webhooks.md 9. */
 const PENDING_MAX = 100_000;
 
-/** Skips what is too much, until nothing is or the signal aborts. */
+/** Skips deliveries beyond the limit of each webhook, until the signal aborts. */
 export async function skipBacklogs(
   options: {
     store: Pick<Store, 'backlogs' | 'skipBacklog'>;
@@ -28,6 +28,9 @@ export async function skipBacklogs(
       rows = await store.skipBacklog({ webhookId, pendingMax, max: BATCH, at: now() });
       skipped += rows;
     }
-    log.warn({ webhookId, skipped, pendingMax }, 'a webhook takes less than it gets');
+    log.warn(
+      { webhookId, skipped, pendingMax },
+      'the oldest deliveries of a webhook were skipped: its backlog exceeds the limit',
+    );
   }
 }

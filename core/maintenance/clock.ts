@@ -1,10 +1,9 @@
 /**
- * The clock that core schedules by: the wall's time at the start, and from there on the time that
- * passes, asleep or awake. Whoever sets the machine's clock while core runs moves no due time, no
- * lease and no streak of failures. proto/spec/webhooks.md 10. When the machine's clock has differed
- * for ten minutes, it is believed: core's clock takes one step to it, either way, and in the same
- * moment all stored times take it too (core/store/sqlite/times.ts), so that nothing that waits
- * notices.
+ * Core's clock for scheduling: the machine's time at the start plus the elapsed time, asleep or
+ * awake. A change of the machine's clock while core runs moves no due time, no lease and no failure
+ * streak. proto/spec/webhooks.md 10. When the machine's clock has differed for ten minutes, core's
+ * clock takes one step to it, in either direction, and all stored times take the same step at the
+ * same moment (core/store/sqlite/times.ts), so that waiting work is not affected.
  */
 import { uptime } from 'node:os';
 import type { Log } from '../../proto/common/log.ts';
@@ -12,54 +11,56 @@ import { Fault } from '../../proto/rpc/errors.ts';
 import { periodically } from '../common/periodically.ts';
 import type { Store } from '../store/types.ts';
 
-/** In milliseconds: how often sleep is looked for; it costs the reading of a file. */
+/** In milliseconds: interval of the checks for sleep; a check reads a file. */
 const LOOK_MS = 1_000;
-/** In milliseconds: less is the coarseness of the clocks. */
+/** In milliseconds: smaller differences are the resolution of the clocks. */
 const SLEPT_MIN_MS = 1_000;
-/** In milliseconds: a longer jump forward makes much look old that may not be. */
+/** In milliseconds: after a longer jump forward, young rows may look old. */
 const JUMP_MIN_MS = 86_400_000;
-/** In milliseconds: so long a person may set the clock right before anything is thrown away. */
+/** In milliseconds: the time to correct a wrong clock before anything is removed. */
 const HELD_MS = 86_400_000;
-/** In milliseconds: less is not worth a step. */
+/** In milliseconds: smaller differences cause no step. */
 const OFF_MIN_MS = 10_000;
-/** A clock before this was never set: of a machine without a battery, before its NTP. */
+/** A clock before this was never set, as on a machine without a battery before NTP. */
 export const CLOCK_MIN_MS = Date.UTC(2025, 0, 1);
 
 export type ClockSources = {
-  /** What the machine says it is; anybody may set it. */
+  /** The machine's time, which may be set at any moment. */
   wall: () => number;
-  /** What passes while the machine is awake. */
+  /** Elapsed time while the machine is awake. */
   awake: () => number;
-  /** What passes, asleep or awake. */
+  /** Elapsed time, asleep or awake. */
   sinceBoot: () => number;
 };
 
-/** In Unix milliseconds: what is stored moves so that `from` becomes `to`. */
+/** In Unix milliseconds: stored times move so that `from` becomes `to`. */
 export type Step = { from: number; to: number };
 
 export type SchedulerClock = {
   /** Unix milliseconds, whole. */
   now: () => number;
-  /** The same without its steps, for what is kept in memory. */
+  /** Without the steps, for times in memory. */
   steady: () => number;
-  /** Takes the step that is due; whoever asks moves what is stored before anything else is. */
+  /**
+   * Takes the due step, if any. The caller must move the stored times before any other operation.
+   */
   step: () => Step | undefined;
-  /** What is stored was not moved: as if the step had not been taken; it is due again. */
+  /** Undoes a step whose stored times were not moved; it is due again. */
   undo: (step: Step) => void;
-  /** For a day after a jump forward by more than a day: nothing is thrown away for its age. */
+  /** For a day after a jump forward by more than a day: nothing is removed for its age. */
   isHeld: () => boolean;
 };
 
 export const HELD = 'the clock went forward by more than a day: nothing is removed for 24 h';
 
-/** Milliseconds since the machine was started, asleep or awake. Nobody can set it. */
+/** Milliseconds since the machine was started, asleep or awake. Cannot be set. */
 export const sinceBoot = (): number => uptime() * 1_000;
 
 const MACHINE: ClockSources = { wall: Date.now, awake: () => performance.now(), sinceBoot };
 
 /**
- * Never before `floorMs`, the last time that was written: a machine that comes up with an old clock
- * would otherwise wait until it has caught up.
+ * Never before `floorMs`, the last stored time: with an old clock at the start of the machine, core
+ * would otherwise wait until that time.
  */
 export function schedulerClock(
   floorMs: number,
@@ -71,7 +72,7 @@ export function schedulerClock(
   let lookedAt = start.awake;
   let sleptMs = 0;
   let steppedMs = 0;
-  /** The difference, and since when it is the same. */
+  /** The difference, and the time since which it is constant. */
   let off: { ms: number; since: number } | undefined;
   const absentMs = floorMs > 0 ? start.at - floorMs : 0;
   let heldUntil = absentMs > JUMP_MIN_MS ? start.at + HELD_MS : 0;
@@ -111,9 +112,9 @@ export function schedulerClock(
 }
 
 /**
- * Looks for steps as long as core runs. One that the store refuses for now is tried again at the
- * next look; `onFatal` when what is stored could not be moved for another reason: a start begins
- * with the times that are stored.
+ * Checks for due steps while core runs. A step that the store refuses temporarily is retried at the
+ * next check. `onFatal` is called when stored times could not be moved for another reason: a
+ * restart begins with the stored times.
  */
 export function startSteps(options: {
   clock: SchedulerClock;
@@ -130,11 +131,11 @@ export function startSteps(options: {
   async function take(step: Step): Promise<void> {
     const stepMs = step.to - step.from;
     try {
-      await store.moveTimes(step); // asked at once: what is asked later has the new times
+      await store.moveTimes(step); // sent at once: later operations have the new times
     } catch (error) {
       clock.undo(step);
       if (!isPassing(error)) throw error;
-      log.warn({ err: error, stepMs }, 'core’s clock could not be set; it is tried again');
+      log.warn({ err: error, stepMs }, 'core’s clock could not be set; retrying');
       return;
     }
     log.warn({ stepMs }, 'core’s clock and all stored times were set');
@@ -145,7 +146,7 @@ export function startSteps(options: {
     if (hasFailed) return;
     try {
       const step = clock.step();
-      // a step writes, and the room that is left is for what runs
+      // a step writes, and the remaining room is for running work
       if (step && disk.isLow) clock.undo(step);
       else if (step) await take(step);
     } catch (error) {
@@ -157,7 +158,7 @@ export function startSteps(options: {
   return periodically(settleMs / 10, look, { log, failure: 'reading the clock failed' });
 }
 
-/** The store is there, and has said no. */
+/** The store answered with a refusal. */
 function isPassing(error: unknown): boolean {
   return error instanceof Fault && error.reason !== 'OUTCOME_UNKNOWN';
 }

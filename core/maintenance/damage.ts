@@ -1,6 +1,6 @@
 /**
- * What a damaged database ends in. A first failure may be cured by a restart (memory, a cable); the
- * second in a row is not, and the process says how to restore.
+ * The end of a process with a damaged database. A restart may repair a first failure (memory, a
+ * cable); after the second in a row the process ends with the command to restore.
  *
  *   whole --damage--> suspected (<data>/damaged; the process ends with 70)
  *   suspected --damage--> suspected, and the process ends with 78
@@ -18,25 +18,25 @@ import { openStore } from '../store/thread.ts';
 import type { Store } from '../store/types.ts';
 
 const MARK = 'damaged';
-/** In milliseconds without damage. Ours: whatever is read often has been read by then. */
+/** In milliseconds without damage. Ours: by then all frequently read rows have been read. */
 const STABLE_MS = 600_000;
 
 export type Damage = AsyncDisposable & {
   /**
-   * The error to end with: a DataError, with the line to restore by, for the second damage in a
-   * row. One that has nothing to do with damage stays what it is.
+   * The error with which the process ends: for the second damage in a row a DataError with the
+   * command to restore; an error without damage is returned as it is.
    */
   judge(error: unknown): unknown;
   /**
-   * Looks at the whole database where the last end was not clean: before the start goes on when it
-   * is suspected, else beside it. Rejects, or calls `onDamage`, with what it found.
+   * Checks the whole database if the last process did not end cleanly: before the start continues
+   * when damage is suspected, else concurrently. Rejects, or calls `onDamage`, with the damage.
    */
   check(onDamage: (error: Error) => void): Promise<void>;
-  /** After a clean end: nothing is suspected any more. */
+  /** After a clean end: removes the suspicion. */
   clear(): void;
 };
 
-/** Before the database is opened: its log says whether the last end was clean. */
+/** Call before the database is opened: its log shows whether the last end was clean. */
 export function openDamage(dataDir: string, log: Log): Damage {
   const path = join(dataDir, MARK);
   const isSuspected = existsSync(path);
@@ -54,9 +54,9 @@ export function openDamage(dataDir: string, log: Log): Damage {
     judge(error) {
       if (verdict !== undefined) return verdict;
       if (!isDatabaseDamage(error)) return error;
-      const says = `the database of ${dataDir} is damaged (${error.message})`;
+      const problem = `the database of ${dataDir} is damaged (${error.message})`;
       const fix = `restore a backup: tabern restore BACKUP --data NEW_DIRECTORY, and start on that`;
-      verdict = isSuspected ? new DataError(`${says}: ${fix}`, { cause: error }) : error;
+      verdict = isSuspected ? new DataError(`${problem}: ${fix}`, { cause: error }) : error;
       if (!isSuspected) replaceFile(path, `${new Date().toISOString()} ${error.message}\n`);
       return verdict;
     },
@@ -72,9 +72,9 @@ export function openDamage(dataDir: string, log: Log): Damage {
       const failed = (error: unknown): void => {
         log.warn({ err: error }, 'the database could not be checked for damage');
       };
-      const looked = checking.problems.then(found, failed);
-      if (isSuspected) await looked;
-      else looked.catch(onDamage);
+      const checked = checking.problems.then(found, failed);
+      if (isSuspected) await checked;
+      else checked.catch(onDamage);
     },
     async [Symbol.asyncDispose]() {
       clearTimeout(stable);
@@ -83,15 +83,16 @@ export function openDamage(dataDir: string, log: Log): Damage {
   };
 }
 
-/** The store, closed with `opened`; looked at as `check` says. */
+/** Opens the store, which `opened` closes, and checks it. */
 export async function openChecked(
   { dataDir: dir, durability, crashAt }: Pick<CoreConfig, 'dataDir' | 'durability' | 'crashAt'>,
-  parts: { onFatal: (error: Error) => void; damage: Damage; opened: AsyncDisposableStack },
+  deps: { onFatal: (error: Error) => void; damage: Damage; opened: AsyncDisposableStack },
 ): Promise<Store> {
-  const { onFatal, damage, opened } = parts;
+  const { onFatal, damage, opened } = deps;
   const store = await openStore({ dir, durability, crashAt, onFatal });
   opened.defer(() => store.close());
-  opened.use(damage); // its check ends first: the last who closes the database empties its log
+  // ends the check first: the last process to close the database empties its log
+  opened.use(damage);
   await damage.check(onFatal);
   return store;
 }

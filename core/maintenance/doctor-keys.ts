@@ -12,7 +12,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\n?$/;
 const CHECK = 'keys';
 const OTHERS = 0o077;
 
-/** The worst of what is wrong; one finding. */
+/** The most severe problem, as one finding. */
 export function checkKeys(dataDir: string): Finding {
   const folder = join(dataDir, 'keys');
   let names: string[];
@@ -23,8 +23,7 @@ export function checkKeys(dataDir: string): Finding {
     return fail(CHECK, `${folder} cannot be read (${code})`, 'run this as the service’s user');
   }
   const found = names.flatMap((name) => wrongIn(join(folder, name), name));
-  const place = openToOthers(folder) ?? [];
-  const all = [...found, ...place];
+  const all = [...found, ...(openToOthers(folder) ?? [])];
   return all.find(({ level }) => level === 'fail') ?? all[0] ?? ok(CHECK, `${names.length} files`);
 }
 
@@ -33,7 +32,7 @@ function wrongIn(path: string, name: string): Finding[] {
     return contentOf(path, name) ?? openToOthers(path) ?? [];
   } catch (error) {
     const { code = error } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return []; // it went since the names were read
+    if (code === 'ENOENT') return []; // removed since the names were read
     return [fail(CHECK, `${path} cannot be read (${code})`, 'run this as the service’s user')];
   }
 }
@@ -67,6 +66,6 @@ function isToken(path: string): boolean {
 
 function openToOthers(path: string): Finding[] | undefined {
   if ((statSync(path).mode & OTHERS) === 0) return undefined;
-  if (path.endsWith('master.key')) return undefined; // of the check of the master key
+  if (path.endsWith('master.key')) return undefined; // checked by doctor.ts
   return [warn(CHECK, `others may read ${path}`, `chmod go= ${path}`)];
 }

@@ -1,6 +1,6 @@
 /**
- * Looks at a data directory as core would use it, while a core runs on it or not: room and speed of
- * its disk, the database, the master key, the files, the clock. Nothing is changed.
+ * Checks a data directory, whether or not a core uses it: room and speed of its disk, the database,
+ * the master key, the files, the clock. Changes nothing.
  */
 import { randomUUID } from 'node:crypto';
 import { constants, existsSync, statSync } from 'node:fs';
@@ -8,6 +8,7 @@ import { access, open, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Finding, fail, ok, warn } from '../../proto/common/diagnostics.ts';
 import { ConfigError, type Env } from '../../proto/common/env.ts';
+import { sizeText } from '../../proto/terminal/size.ts';
 import { openSealer } from '../common/sealer.ts';
 import { readCoreConfig } from '../config.ts';
 import { checkedBytes, isDamage } from '../files/checked-bytes.ts';
@@ -22,18 +23,18 @@ const MIB = 1 << 20;
 const ROOM_WARN_BYTES = 2 * DISK_RULE.highBytes;
 const SYNCS = 20;
 const SYNC_BYTES = 4 << 10;
-/** In milliseconds, of the middle one. Ours: each acknowledged write waits for one of them. */
+/** In milliseconds, the median. Ours: each acknowledged write waits for a sync. */
 const SYNC_SLOW_MS = 50;
 /** A clock before this was never set. */
 const YEAR_MIN = 2025;
-/** In milliseconds: as core warns of it. */
+/** In milliseconds, as core's own warning. */
 const BEHIND_MAX_MS = 60_000;
-/** At once, of a file. */
+/** Bytes of one read. */
 const READ_BYTES = MIB;
-/** Files without their bytes that are named. Ours. */
+/** Damaged files that a finding names. Ours. */
 const NAMED_MAX = 3;
 
-/** One after the other; each check stands for itself. */
+/** Runs the checks one after the other; they are independent. */
 export async function* checkData(
   env: Env,
   { now = Date.now, isDeep = false }: { now?: () => number; isDeep?: boolean } = {},
@@ -68,7 +69,7 @@ export async function* checkData(
   yield clock(found.lastTime, now());
 }
 
-/** The directory, or what it would be made in. */
+/** The directory, or its nearest existing parent. */
 function nearest(path: string): string {
   return existsSync(path) ? path : nearest(dirname(path));
 }
@@ -96,10 +97,10 @@ function notWritable(place: string, why: string): Finding {
 /** `freeOf`: for tests. */
 export async function checkRoom(place: string, freeOf = freeBytesOf): Promise<Finding> {
   const free = await freeOf(place);
-  const says = `${Math.floor(free / MIB)} MiB free`;
+  const says = `${sizeText(free)} free`;
   const fix = 'make room, or lower the TABERN_*_DAYS of what is kept';
   if (free < DISK_RULE.lowBytes) {
-    return fail('disk', `${says}: new work is refused below ${DISK_RULE.lowBytes / MIB}`, fix);
+    return fail('disk', `${says}: new work is refused below ${sizeText(DISK_RULE.lowBytes)}`, fix);
   }
   return free < ROOM_WARN_BYTES ? warn('disk', says, fix) : ok('disk', says);
 }
@@ -157,15 +158,16 @@ function masterKey(dataDir: string, { masterKeyCheck }: Inspected): Finding {
 }
 
 async function files(dataDir: string, { blobs }: Inspected, isDeep: boolean): Promise<Finding> {
-  const gone: string[] = [];
+  const damaged: string[] = [];
   for (const blob of blobs) {
     const path = join(dataDir, 'blobs', blob.id);
     const found = await stat(path).catch(() => undefined);
-    if (found?.size !== blob.size || (isDeep && !(await isWhole(path, blob)))) gone.push(blob.id);
+    if (found?.size !== blob.size || (isDeep && !(await isWhole(path, blob))))
+      damaged.push(blob.id);
   }
-  // A file may have gone, and its row with it, since the database was read.
-  const still = new Set(gone.length === 0 ? [] : namedIn(dataDir));
-  const missing = gone.filter((id) => still.has(id));
+  // A file may have been removed with its row since the database was read.
+  const still = new Set(damaged.length === 0 ? [] : blobsIn(dataDir));
+  const missing = damaged.filter((id) => still.has(id));
   if (missing.length === 0) {
     const says = isDeep ? 'there, whole to the last byte' : 'there, whole by their sizes';
     return ok('files', `all that the database names are ${says}`);
@@ -175,7 +177,7 @@ async function files(dataDir: string, { blobs }: Inspected, isDeep: boolean): Pr
   return fail('files', `${missing.length} are not there, or not whole: ${names}`, fix);
 }
 
-/** To its last byte, against its hash. */
+/** Reads the whole file, and compares its hash. */
 async function isWhole(path: string, blob: Inspected['blobs'][number]): Promise<boolean> {
   try {
     for await (const _ of checkedBytes(path, blob, READ_BYTES));
@@ -186,7 +188,7 @@ async function isWhole(path: string, blob: Inspected['blobs'][number]): Promise<
   }
 }
 
-function namedIn(dataDir: string): string[] {
+function blobsIn(dataDir: string): string[] {
   return inspectDatabase(dataDir).blobs.map(({ id }) => id);
 }
 

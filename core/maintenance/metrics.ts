@@ -1,6 +1,6 @@
 /**
- * Core's metrics: how much waits and runs, how sessions and deliveries end. Names of those of
- * webhooks: proto/spec/webhooks.md 12. No label says whose it is.
+ * Core's metrics: waiting and running work, and the ends of sessions and deliveries. Names of
+ * webhook metrics: proto/spec/webhooks.md 12. Metrics carry no per-project labels.
  */
 import type { Family, Metrics } from '../../proto/common/metrics.ts';
 import type { Disk } from '../files/disk-space.ts';
@@ -21,7 +21,7 @@ const RUNNING: Family = {
 };
 const RUNNERS: Family = {
   name: 'tabern_runners',
-  help: 'Runners that were heard within a lease; able: those whose newest Chrome started.',
+  help: 'Runners that reported within a lease (heard); able: those whose newest Chrome started.',
   labels: ['state'],
 };
 const DISK_FREE: Family = {
@@ -39,7 +39,7 @@ const SESSIONS: Family = {
 };
 const DELIVERIES: Family = {
   name: 'webhook_deliveries_total',
-  help: 'Deliveries that came to an end.',
+  help: 'Deliveries that ended.',
   labels: ['state'],
 };
 const DUPLICATE_RISK: Family = {
@@ -76,21 +76,21 @@ const COMMIT_TO_SEND: Family = {
 /** Sets core's gauges and counters whenever metrics are read. */
 export async function watchCore(
   metrics: Metrics,
-  parts: {
+  deps: {
     store: Pick<Store, 'metrics' | 'syncP95Ms'>;
     disk: Disk;
     readiness: Readiness;
     now: () => number;
   },
 ): Promise<void> {
-  const { store, disk, readiness, now } = parts;
+  const { store, disk, readiness, now } = deps;
   const shown = new Map<string, number>();
   const count = (family: Family, labels: Record<string, string>, ended: EndCount): void => {
     const key = [ended.what, ...ended.labels].join(' ');
     metrics.add(family, labels, ended.count - (shown.get(key) ?? 0));
     shown.set(key, ended.count);
   };
-  await store.metrics(); // from now on ends are counted
+  await store.metrics(); // starts the counting of ends
   metrics.atReading(async () => {
     const stored = await store.metrics();
     setMetrics(metrics, stored, now());
@@ -100,8 +100,8 @@ export async function watchCore(
       else if (ended.what === 'delivery') count(DELIVERIES, { state: first }, ended);
       else count(DUPLICATE_RISK, {}, ended);
     }
-    const { heard, able } = readiness.runners();
-    metrics.set(RUNNERS, heard, { state: 'heard' });
+    const { present, able } = readiness.runners();
+    metrics.set(RUNNERS, present, { state: 'heard' });
     metrics.set(RUNNERS, able, { state: 'able' });
     metrics.set(DISK_FREE, disk.freeBytes);
     metrics.set(SYNC_P95, (store.syncP95Ms() ?? 0) / 1_000);
@@ -123,7 +123,7 @@ function setMetrics(metrics: Metrics, stored: StoreMetrics, at: number): void {
   metrics.set(OLDEST_DUE, oldestDue === null ? 0 : Math.max(0, at - oldestDue) / 1_000);
 }
 
-/** How one attempt ended. */
+/** Counts the end of one attempt. */
 export function countAttempt(metrics: Metrics, end: AttemptEnd): void {
   const { outcome, status, latencyMs } = end;
   if (outcome === 'unsent') return;
@@ -133,7 +133,7 @@ export function countAttempt(metrics: Metrics, end: AttemptEnd): void {
   metrics.observe(ATTEMPT_SECONDS, latencyMs / 1_000);
 }
 
-/** The first attempt of a delivery is handed out; an event's id has its time in it (UUID v7). */
+/** Observes the first attempt of a delivery; an event's id contains its time (UUID v7). */
 export function countClaim(
   metrics: Metrics,
   claim: { eventId: string; n: number },

@@ -3,7 +3,6 @@
  * of their leases; a runner without a renewal for the lease's duration is absent. The state is kept
  * in memory: after a start of core each runner reports within a third of that duration.
  */
-
 import { LRUCache } from 'lru-cache';
 import type { Log } from '../../proto/common/log.ts';
 import type { HealthCheck, HealthServiceService } from '../../proto/gen/tabern/v1/health.pb.ts';
@@ -13,33 +12,33 @@ import type { Store } from '../store/types.ts';
 
 /** In milliseconds, of the 95th percentile: slower syncs are reported, with a warning. */
 const SYNC_SLOW_MS = 200;
-/** In milliseconds: as core warns of it at its start. */
+/** In milliseconds, as core's warning at its start. */
 const CLOCK_OFF_MS = 60_000;
-/** Somebody may have set it wrong. */
+/** The clock may be wrong. */
 const WAS_SET =
   'The clock went forward by more than a day: for 24 h nothing is removed for its age.';
-/** Ours: far more runners than one core feeds; a runner's name is its own choice. */
+/** Ours: far more runners than one core serves; runners choose their own names. */
 const RUNNERS_MAX = 1_000;
 
 export type Readiness = {
-  /** A runner was heard; `browserFailed` undefined when it said nothing of its browser. */
-  heard(runner: { runnerId: string; browserFailed?: boolean | undefined }): void;
-  /** How many were heard within a lease's time, and how many of them have a browser that starts. */
-  runners(): { heard: number; able: number };
+  /** Records a runner's report; `browserFailed` is undefined without a report on its browser. */
+  record(runner: { runnerId: string; browserFailed?: boolean | undefined }): void;
+  /** Runners that reported within a lease's time, and those of them whose browser starts. */
+  runners(): { present: number; able: number };
 };
 
 export function openReadiness(options: { now: () => number; leaseMs: number }): Readiness {
   const { now, leaseMs } = options;
   const known = new LRUCache<string, { at: number; browserFailed: boolean }>({ max: RUNNERS_MAX });
   return {
-    heard({ runnerId, browserFailed }) {
+    record({ runnerId, browserFailed }) {
       const before = known.get(runnerId)?.browserFailed ?? false;
       known.set(runnerId, { at: now(), browserFailed: browserFailed ?? before });
     },
     runners() {
       const recent = [...known.values()].filter(({ at }) => now() - at <= leaseMs);
       const able = recent.filter(({ browserFailed }) => !browserFailed);
-      return { heard: recent.length, able: able.length };
+      return { present: recent.length, able: able.length };
     },
   };
 }
@@ -56,7 +55,7 @@ export function healthService(options: {
 }): Service<typeof HealthServiceService, MachineCaller> {
   const { store, disk, readiness, now, wall, isHeld, log } = options;
 
-  /** The database's thread answers, and reads. */
+  /** The fault of a database whose thread does not answer a read. */
   async function ofCore(): Promise<string> {
     try {
       await store.lastTime();
@@ -67,7 +66,7 @@ export function healthService(options: {
     }
   }
 
-  /** It works, and every acknowledged write waits for it. */
+  /** The warning of a slow disk: every acknowledged write waits for it. */
   function slowness(): string {
     const ms = store.syncP95Ms() ?? 0;
     if (ms < SYNC_SLOW_MS) return '';
@@ -83,14 +82,14 @@ export function healthService(options: {
 
   return {
     async checkHealth() {
-      const { heard, able } = readiness.runners();
+      const { present, able } = readiness.runners();
       const lost = 'No browser starts: see the runner’s log.';
       const checks: HealthCheck[] = [
         { name: 'core', fault: await ofCore(), warning: '' },
         { name: 'disk', fault: disk.isLow ? 'The disk is almost full.' : '', warning: slowness() },
         { name: 'clock', fault: '', warning: offset() },
-        { name: 'runner', fault: heard > 0 ? '' : 'No runner is registered.', warning: '' },
-        { name: 'browser', fault: heard > 0 && able === 0 ? lost : '', warning: '' },
+        { name: 'runner', fault: present > 0 ? '' : 'No runner is registered.', warning: '' },
+        { name: 'browser', fault: present > 0 && able === 0 ? lost : '', warning: '' },
       ];
       return { checks };
     },

@@ -1,24 +1,21 @@
-/** The table of retention: a row for each thing that is removed with time. */
+/** The table of retention: one row for each kind of resource that is removed with age. */
 import type { SettingsOf } from '../../proto/common/settings/read.ts';
 import type { IdRange } from '../common/ids.ts';
 import type { BlobFiles } from '../files/blob-files.ts';
 import type { Store } from '../store/types.ts';
 
 const DAY_MS = 86_400_000;
-/** A recording is kept from its session's end, and known by its beginning: the longest session. */
+/** A recording is kept from its session's end, and stored with its start: the longest session. */
 const SESSION_MAX_MS = 6 * 3_600_000;
 
 /** In days: how long each kind is kept. */
-export type KeptDays = Pick<Settings, Extract<keyof Settings, `${string}Days`>>;
-type Settings = SettingsOf<'core'>;
+export type KeptDays = Pick<CoreSettings, Extract<keyof CoreSettings, `${string}Days`>>;
+type CoreSettings = SettingsOf<'core'>;
 
-/** What one operation may remove: made before that time, and so old by its id. */
+/** The range of one operation: created before that time, and as old by its id. */
 export type Limit = IdRange & { before: number; at: number; max: number };
-export type Purged = {
-  removed: number;
-  /** The id to go on after; undefined at the end. */
-  last: string | undefined;
-};
+/** `last`: the id to go on after; undefined at the end. */
+type Purged = { removed: number; last: string | undefined };
 
 export type Retention = {
   /** As the log names it. */
@@ -26,80 +23,64 @@ export type Retention = {
   /** The field of the log that counts what was removed. */
   unit: string;
   level?: 'debug';
-  /** In milliseconds; 0: the store knows when its time is over. */
+  /** In milliseconds; 0: the store decides by the row's own expiry. */
   keptMs: number;
-  /** Found by its id alone: looked for once more among the ids that are ahead of the clock. */
+  /** Found by its id alone: a second pass reads the ids that are ahead of the clock. */
   isById?: true;
   /** One operation of the store. */
   purge: (limit: Limit) => Promise<Purged>;
 };
 
-type Parts = {
-  store: Pick<
-    Store,
-    | 'purgeEvents'
-    | 'purgeDownloads'
-    | 'purgeExtensions'
-    | 'purgeSessionLogs'
-    | 'purgeRecordings'
-    | 'purgeIdempotencyKeys'
-    | 'purgeLogs'
-    | 'purgeInvocations'
-    | 'purgeBuilds'
-    | 'purgeSessions'
-  >;
-  files: Pick<BlobFiles, 'remove'>;
-};
+type RetentionDeps = { store: Store; files: Pick<BlobFiles, 'remove'> };
 
-/** In the order in which they go: what the others keep of a session keeps it, so it comes last. */
-export function retentionTable(kept: KeptDays, parts: Parts): Retention[] {
-  const { store } = parts;
+/** In order of removal. Sessions are last: the rest of a session keeps its row. */
+export function retentionTable(kept: KeptDays, deps: RetentionDeps): Retention[] {
+  const { store } = deps;
   return [
     {
       name: 'events and deliveries',
       unit: 'rows',
       keptMs: kept.eventDays * DAY_MS,
-      purge: counted((limit) => store.purgeEvents(limit)),
+      purge: counted(store.purgeEvents),
     },
-    ...filesTable(kept, parts),
-    ...workTable(kept, parts),
+    ...filesTable(kept, deps),
+    ...workTable(kept, deps),
     {
-      // what they used stays counted
+      // their usage stays counted
       name: 'sessions',
       unit: 'sessions',
       keptMs: kept.sessionDays * DAY_MS,
       isById: true,
-      purge: (limit) => store.purgeSessions(limit),
+      purge: store.purgeSessions,
     },
   ];
 }
 
-/** What sessions have left in files, and in the logs of their protocol. */
-function filesTable(kept: KeptDays, { store, files }: Parts): Retention[] {
-  const removeFiles = (ids: string[]) => Promise.all(ids.map((id) => files.remove(id)));
+/** Files and protocol logs of sessions. */
+function filesTable(kept: KeptDays, { store, files }: RetentionDeps): Retention[] {
+  async function removeFiles(ids: string[]): Promise<number> {
+    await Promise.all(ids.map((id) => files.remove(id)));
+    return ids.length;
+  }
   return [
     {
       name: 'downloads',
       unit: 'downloads',
       keptMs: kept.downloadDays * DAY_MS,
-      purge: counted(async (limit) => {
-        return (await removeFiles(await store.purgeDownloads(limit))).length;
-      }),
+      purge: counted(async (limit) => removeFiles(await store.purgeDownloads(limit))),
     },
     {
-      // deleted ones, once no open session is to load them
+      // deleted ones that no open session loads
       name: 'extensions',
       unit: 'extensions',
       keptMs: 0,
-      purge: counted(async ({ max }) => {
-        return (await removeFiles(await store.purgeExtensions(max))).length;
-      }),
+      purge: counted(async ({ max }) => removeFiles(await store.purgeExtensions(max))),
     },
     {
       name: 'session logs',
       unit: 'chunks',
       keptMs: kept.sessionLogDays * DAY_MS,
-      purge: counted((limit) => store.purgeSessionLogs(limit)),
+      purge: counted(store.purgeSessionLogs),
     },
     {
       name: 'recordings',
@@ -107,36 +88,46 @@ function filesTable(kept: KeptDays, { store, files }: Parts): Retention[] {
       keptMs: kept.recordingDays * DAY_MS + SESSION_MAX_MS,
       async purge(limit) {
         const { blobIds, rows } = await store.purgeRecordings(limit);
-        await removeFiles(blobIds);
-        return { removed: blobIds.length, last: nextOf(limit, rows) };
+        return { removed: await removeFiles(blobIds), last: nextOf(limit, rows) };
       },
     },
   ];
 }
 
-/** Work that has ended, with what it printed; invocations before builds, as they free versions. */
-function workTable(kept: KeptDays, { store }: Parts): Retention[] {
+/** Ended work with its logs; invocations before builds, because they free versions. */
+function workTable(kept: KeptDays, { store, files }: RetentionDeps): Retention[] {
   return [
     {
       name: 'idempotency keys',
       unit: 'keys',
       level: 'debug',
       keptMs: 0,
-      purge: counted((limit) => store.purgeIdempotencyKeys(limit)),
+      purge: counted(store.purgeIdempotencyKeys),
     },
     {
-      // of invocations and builds; lines that are ahead go with what has printed them
+      // of invocations and builds; lines ahead of the clock are removed with their owner
       name: 'logs',
       unit: 'logRows',
       keptMs: kept.logDays * DAY_MS,
-      purge: counted((limit) => store.purgeLogs(limit)),
+      purge: counted(store.purgeLogs),
     },
     {
       name: 'invocations',
       unit: 'invocationRows',
       keptMs: kept.invocationDays * DAY_MS,
       isById: true,
-      purge: counted((limit) => store.purgeInvocations(limit)),
+      purge: counted(store.purgeInvocations),
+    },
+    {
+      // what a deletion left: large ones, failures, crashes
+      name: 'deleted functions',
+      unit: 'functionRows',
+      keptMs: 0,
+      async purge(limit) {
+        const { rows, dropped } = await store.purgeFunctions({ max: limit.max });
+        await files.remove(...dropped);
+        return { removed: rows, last: nextOf(limit, rows) };
+      },
     },
     {
       // a function's newest version keeps its build
@@ -144,12 +135,12 @@ function workTable(kept: KeptDays, { store }: Parts): Retention[] {
       unit: 'builds',
       keptMs: kept.buildDays * DAY_MS,
       isById: true,
-      purge: (limit) => store.purgeBuilds(limit),
+      purge: store.purgeBuilds,
     },
   ];
 }
 
-/** Of an operation that says how many rows went: less than a batch is the end. */
+/** For an operation that returns the number of removed rows: less than a batch is the end. */
 function counted(purge: (limit: Limit) => Promise<number>): Retention['purge'] {
   return async (limit) => {
     const removed = await purge(limit);

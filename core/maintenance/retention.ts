@@ -1,7 +1,8 @@
 /**
- * Retention: removes what is older than it is kept. The table says what goes and when, one loop
- * does it once a minute, in batches, so that others commit in between. Rows go first, with the rows
- * of their blobs; files after. While the clock is held after a jump, nothing is too old.
+ * Retention: removes resources beyond their age. The table has what is removed and when; one loop
+ * removes it once a minute, in batches, so that others commit in between. Rows are removed first,
+ * with the rows of their blobs; files after. While the clock is held after a jump, nothing is
+ * removed.
  */
 import type { Log } from '../../proto/common/log.ts';
 import { idRanges } from '../common/ids.ts';
@@ -10,7 +11,7 @@ import type { CoreDeps } from '../services.ts';
 import { skipBacklogs } from './backlogs.ts';
 import { type KeptDays, type Retention, retentionTable } from './retention-table.ts';
 
-/** In milliseconds. Ours: a backlog may pass its limit by what comes in a minute. */
+/** In milliseconds. Ours: a backlog may exceed its limit by the arrivals of a minute. */
 const PERIOD_MS = 60_000;
 /** Rows in one operation. Source: proto/spec/webhooks.md 9. */
 const BATCH = 500;
@@ -18,27 +19,27 @@ const BATCH = 500;
 type Options = {
   log: Log;
   now: () => number;
-  /** While it says so, nothing is removed for its age. */
+  /** While true, nothing is removed for its age. */
   isHeld: () => boolean;
 };
 
 /** Runs once a minute until it is disposed of. */
 export function startRetention(
   kept: KeptDays,
-  parts: Options & Pick<CoreDeps, 'store' | 'files'>,
+  deps: Options & Pick<CoreDeps, 'store' | 'files'>,
 ): AsyncDisposable {
-  const { log } = parts;
-  const table = retentionTable(kept, parts);
+  const { log } = deps;
+  const table = retentionTable(kept, deps);
   const run = async (signal: AbortSignal): Promise<void> => {
-    await skipBacklogs(parts, signal).catch((error: unknown) => {
+    await skipBacklogs(deps, signal).catch((error: unknown) => {
       log.error({ err: error }, 'skipping backlogs failed');
     });
-    await purgeOld(table, parts, signal);
+    await purgeOld(table, deps, signal);
   };
   return periodically(PERIOD_MS, run, { log, failure: 'retention failed' });
 }
 
-/** One pass over the table, in its order. What fails is logged; the rest goes on. */
+/** One pass over the table, in its order. A failure is logged, and the other rows continue. */
 export async function purgeOld(
   table: readonly Retention[],
   { log, now, isHeld }: Options,
@@ -56,7 +57,7 @@ export async function purgeOld(
   }
 }
 
-/** How many of it went: all that is too old, unless the signal aborts. */
+/** Removes all that is too old, unless the signal aborts; returns the number. */
 async function purgeOne(
   { keptMs, isById, purge }: Retention,
   at: number,

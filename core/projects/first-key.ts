@@ -24,21 +24,7 @@ export type FirstStart = {
   isPreset: boolean;
 };
 
-export type FirstKey = {
-  /** The key, while it is unused. */
-  unused(): string | undefined;
-  keep(key: string): void;
-  /**
-   * Called at the first use of a key, with its public part. Calls do not wait for the disk: the
-   * next start removes a remaining file, because the key is used.
-   */
-  used(keyId: string): void;
-};
-
-export function openFirstKey(
-  path: string,
-  { sealer, log }: { sealer: Sealer; log: Log },
-): FirstKey {
+export function openFirstKey(path: string, { sealer, log }: { sealer: Sealer; log: Log }) {
   /** The public part of the key in the file. */
   let keptId: string | undefined;
   const read = (): string | undefined => {
@@ -52,21 +38,26 @@ export function openFirstKey(
     }
   };
   return {
-    unused() {
+    /** The key, until its first use. */
+    unused(): string | undefined {
       const key = read();
       keptId = key && publicIdOf(key);
       return key;
     },
-    keep(key) {
-      rmSync(path, { force: true }); // one that does not open
+    keep(key: string): void {
+      rmSync(path, { force: true }); // a key that could not be opened
       createFile(path, `${sealer.seal(Buffer.from(key), PLACE).toString('base64')}\n`);
       keptId = publicIdOf(key);
     },
-    used(keyId) {
+    /**
+     * Called at the first use of a key, with its public part. Calls do not wait for the disk: the
+     * next start removes a remaining file, because the key is used.
+     */
+    used(keyId: string): void {
       if (keyId !== keptId) return;
       keptId = undefined;
       rm(path, { force: true }).catch((error: unknown) => {
-        log.warn({ err: error }, 'the first key was used and its file could not be removed');
+        log.warn({ err: error }, 'removing the file of the used first key failed');
       });
     },
   };
@@ -76,7 +67,7 @@ export function openFirstKey(
  * Returns what to print until the first key is used. A preset key always belongs to the project.
  */
 export async function ensureProject(
-  { store, first }: { store: Store; first: FirstKey },
+  { store, first }: { store: Store; first: ReturnType<typeof openFirstKey> },
   { concurrency, apiKey: preset }: CoreConfig,
   at: number,
 ): Promise<FirstStart | undefined> {
@@ -90,7 +81,7 @@ export async function ensureProject(
   });
   const isFirst = !(await store.hasApiKeys(projectId));
   if (preset !== undefined) {
-    const publicId = newPublicId(); // of the first time; one that is there stays as it is
+    const publicId = newPublicId(); // an existing key keeps its own
     await store.addApiKey({ hash: hashOf(preset), projectId, publicId, name: 'preset', at });
     return isFirst ? { projectId, apiKey: preset, isPreset: true } : undefined;
   }
@@ -105,12 +96,7 @@ export async function ensureProject(
   const key = kept ?? newApiKey().key;
   // written before the database row, or the key would be lost
   if (kept === undefined) first.keep(key);
-  await store.addApiKey({
-    hash: hashOf(key),
-    projectId,
-    publicId: publicIdOf(key),
-    name: 'first',
-    at,
-  });
+  const publicId = publicIdOf(key);
+  await store.addApiKey({ hash: hashOf(key), projectId, publicId, name: 'first', at });
   return { projectId, apiKey: key, isPreset: false };
 }

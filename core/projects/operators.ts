@@ -10,21 +10,23 @@ import type {
   OperatorServiceService,
   ProjectLimits,
 } from '../../proto/gen/tabern/v1/operators.pb.ts';
-import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
+import { Fault, invalidField } from '../../proto/rpc/errors.ts';
+import { dateOf } from '../api/answers.ts';
 import { type ForgetKey, hashOf, newApiKey } from '../api/authentication.ts';
+import { inRange, orNotFound } from '../api/checks.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
 import { newId } from '../common/ids.ts';
 import type { ApiKeyRow, LimitChange, OperatedRow } from '../store/types/projects.ts';
 import type { Store } from '../store/types.ts';
 import { toProto as projectOf } from './projects.ts';
-import { QUOTA_NAMES, type QuotaLimits, type Quotas } from './quotas.ts';
+import { QUOTA_NAMES, type Quotas } from './quotas.ts';
 
 /** In characters. Ours: as for contexts. */
 const NAME_MAX = 128;
 /** In seconds: the default timeout of sessions. Source: proto/spec/sessions.md 1. */
 export const DEFAULT_TIMEOUT = 900;
 
-export type OperatorOptions = {
+type Options = {
   store: Store;
   now: () => number;
   /** Limits of a project without settings of its own. */
@@ -36,14 +38,22 @@ export type OperatorOptions = {
 };
 
 export function operatorService(
-  options: OperatorOptions,
+  options: Options,
 ): Omit<Service<typeof OperatorServiceService, MachineCaller>, 'createBackup'> {
   const { store, now, concurrency, queueMax, quotas, forgetKey } = options;
-  const shown = async (row: OperatedRow) => {
-    const { id } = row;
-    const [own, storage] = await Promise.all([quotas.limits(id), quotas.usage(id)]);
-    return { ...toProto(row, { queueMax, quotas: own }), storage };
-  };
+
+  async function shown(row: OperatedRow): Promise<OperatedProject> {
+    const { sessions, invocations, queued, browserMinutes, proxyBytes } = row;
+    const [own, storage] = await Promise.all([quotas.limits(row.id), quotas.usage(row.id)]);
+    const limits = {
+      sessions: row.concurrency,
+      invocations: row.invocationsMax,
+      queue: row.queueMax ?? queueMax,
+      ...own,
+    };
+    const used = { sessions, invocations, queued, browserMinutes, proxyBytes, storage };
+    return { project: projectOf(row), limits, ...used };
+  }
 
   return {
     async createProject({ name: given, limits }) {
@@ -63,8 +73,7 @@ export function operatorService(
 
     async setProjectLimits({ project, limits }) {
       const row = await store.setLimits({ project, limits: checkedLimits(limits), at: now() });
-      if (!row) throw notFound('Project', project);
-      return { project: await shown(row) };
+      return { project: await shown(orNotFound(row, 'Project', project)) };
     },
 
     async createApiKey({ project, name: given }) {
@@ -72,7 +81,8 @@ export function operatorService(
       const { id: projectId } = await find(project);
       const { key, publicId } = newApiKey();
       await store.addApiKey({ hash: hashOf(key), projectId, publicId, name, at: now() });
-      return { key, apiKey: keyToProto(stored(await store.getApiKey(publicId), publicId)) };
+      const row = orNotFound(await store.getApiKey(publicId), 'API key', publicId);
+      return { key, apiKey: keyToProto(row) };
     },
 
     async listApiKeys({ project }) {
@@ -81,22 +91,15 @@ export function operatorService(
     },
 
     async revokeApiKey({ id }) {
-      const row = stored(await store.revokeApiKey({ id, at: now() }), id);
+      const row = orNotFound(await store.revokeApiKey({ id, at: now() }), 'API key', id);
       forgetKey(id);
       return { apiKey: keyToProto(row) };
     },
   };
 
   async function find(project: string): Promise<{ id: string }> {
-    const found = await store.findProject(project);
-    if (!found) throw notFound('Project', project);
-    return found;
+    return orNotFound(await store.findProject(project), 'Project', project);
   }
-}
-
-function stored(row: ApiKeyRow | undefined, id: string): ApiKeyRow {
-  if (!row) throw notFound('API key', id);
-  return row;
 }
 
 function checkedName(given: string, min: number): string {
@@ -108,8 +111,7 @@ function checkedName(given: string, min: number): string {
 function checkedLimits(limits: ProjectLimits | undefined): LimitChange {
   const within = (name: keyof ProjectLimits, max: number): number | undefined => {
     const value = limits?.[name];
-    if (value === undefined || (value >= 1 && value <= max)) return value;
-    throw invalidField(name, `must be 1 to ${max}.`);
+    return value === undefined ? undefined : inRange(name, value, { min: 1, max });
   };
   return {
     sessions: within('sessions', CONCURRENCY_MAX),
@@ -122,34 +124,7 @@ function checkedLimits(limits: ProjectLimits | undefined): LimitChange {
   };
 }
 
-function toProto(
-  row: OperatedRow,
-  { queueMax, quotas }: { queueMax: number; quotas: QuotaLimits },
-): Omit<OperatedProject, 'storage'> {
-  return {
-    project: projectOf(row),
-    limits: {
-      sessions: row.concurrency,
-      invocations: row.invocationsMax,
-      queue: row.queueMax ?? queueMax,
-      ...quotas,
-    },
-    sessions: row.sessions,
-    invocations: row.invocations,
-    queued: row.queued,
-    browserMinutes: row.browserMinutes,
-    proxyBytes: row.proxyBytes,
-  };
-}
-
-function keyToProto(row: ApiKeyRow): ApiKey {
-  const time = (at: number | null) => (at === null ? undefined : new Date(at));
-  return {
-    id: row.id,
-    projectId: row.projectId,
-    name: row.name,
-    createdAt: new Date(row.createdAt),
-    lastUsedAt: time(row.lastUsedAt),
-    revokedAt: time(row.revokedAt),
-  };
+function keyToProto({ createdAt, lastUsedAt, revokedAt, ...row }: ApiKeyRow): ApiKey {
+  const times = { lastUsedAt: dateOf(lastUsedAt), revokedAt: dateOf(revokedAt) };
+  return { ...row, createdAt: new Date(createdAt), ...times };
 }

@@ -4,7 +4,7 @@
  */
 
 import type { Project, ProjectServiceService } from '../../proto/gen/tabern/v1/projects.pb.ts';
-import { notFound } from '../../proto/rpc/errors.ts';
+import { orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import type { ProjectRow } from '../store/types/projects.ts';
 import type { Store } from '../store/types.ts';
@@ -19,8 +19,7 @@ export function projectService(options: {
 
   async function find(id: string, { projectId }: ProjectCaller): Promise<ProjectRow> {
     const row = id === projectId ? await store.getProject(id) : undefined;
-    if (!row) throw notFound('Project', id);
-    return row;
+    return orNotFound(row, 'Project', id);
   }
 
   return {
@@ -42,13 +41,7 @@ export function projectService(options: {
 }
 
 export function toProto(row: ProjectRow): Project {
-  return {
-    id: row.id,
-    createdAt: new Date(row.createdAt),
-    updatedAt: new Date(row.updatedAt),
-    name: row.name,
-    ownerId: row.id,
-    defaultTimeout: row.defaultTimeout,
-    concurrency: row.concurrency,
-  };
+  const { id, name, defaultTimeout, concurrency } = row;
+  const times = { createdAt: new Date(row.createdAt), updatedAt: new Date(row.updatedAt) };
+  return { id, ...times, name, ownerId: id, defaultTimeout, concurrency };
 }

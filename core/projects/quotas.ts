@@ -3,6 +3,7 @@
  * are updated with the rows (core/store/sqlite/storage.ts); bytes of uploads in progress are
  * counted here, so that concurrent uploads share the quota.
  */
+import { must } from '../../proto/common/must.ts';
 import type { ProjectStorage } from '../../proto/gen/tabern/v1/projects.pb.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 import type {
@@ -16,7 +17,7 @@ import type {
 import type { Store } from '../store/types.ts';
 
 const MIB = 1 << 20;
-/** Written by builds: counted but not refused, because their archives were accepted. */
+/** The kinds that each quota counts. */
 const KINDS = {
   contexts: ['ACTIVE_CONTEXT'],
   contextMib: ['CONTEXT'],
@@ -25,14 +26,6 @@ const KINDS = {
   uploadMib: ['BUILD_ARCHIVE', 'EXTENSION', 'BUNDLE'],
   logMib: ['SESSION_LOG', 'RESULT'],
 } as const satisfies Record<QuotaName, readonly StoredKind[]>;
-const OF_KIND: Partial<Record<StoredKind, QuotaName>> = {
-  CONTEXT: 'contextMib',
-  DOWNLOAD: 'downloadMib',
-  RECORDING: 'recordingMib',
-  BUILD_ARCHIVE: 'uploadMib',
-  EXTENSION: 'uploadMib',
-  RESULT: 'logMib',
-};
 export const QUOTA_NAMES = Object.keys(KINDS) as QuotaName[];
 
 export type QuotaLimits = Readonly<Record<QuotaName, number>>;
@@ -45,19 +38,7 @@ export type Arrival = Disposable & {
   store(blob: BlobRow): Promise<void>;
 };
 
-export type Quotas = {
-  limits(projectId: string): Promise<QuotaLimits>;
-  usage(projectId: string): Promise<ProjectStorage>;
-  /**
-   * Throws QUOTA_EXCEEDED when the quota is reached. Protocol logs do not count against results: a
-   * log ends at the quota, and cannot be deleted to make room for an invocation.
-   */
-  checkRoom(projectId: string, kind: StoredKind): Promise<void>;
-  /** For store operations that compare themselves. */
-  within(projectId: string, quota: QuotaName): Promise<Within>;
-  /** `replacedBytes`: size of the replaced content, which does not count. */
-  arrive(projectId: string, kind: BlobKind, replacedBytes?: number): Promise<Arrival>;
-};
+export type Quotas = ReturnType<typeof openQuotas>;
 
 export function openQuotas({
   store,
@@ -65,7 +46,7 @@ export function openQuotas({
 }: {
   store: Pick<Store, 'projectStorage' | 'addBlob'>;
   defaults: QuotaLimits;
-}): Quotas {
+}) {
   /** In bytes, by project and quota. */
   const arriving = new Map<string, number>();
 
@@ -76,9 +57,9 @@ export function openQuotas({
   }
 
   return {
-    limits: async (projectId) => (await look(projectId)).limits,
+    limits: async (projectId: string): Promise<QuotaLimits> => (await look(projectId)).limits,
 
-    async usage(projectId) {
+    async usage(projectId: string): Promise<ProjectStorage> {
       const { stored, limits } = await look(projectId);
       const bytes = (quota: Exclude<QuotaName, 'contexts'>) => ({
         used: sumOf(stored, quota).bytes,
@@ -94,23 +75,28 @@ export function openQuotas({
       };
     },
 
-    async checkRoom(projectId, kind) {
-      const quota = OF_KIND[kind];
-      if (quota === undefined) return;
+    /**
+     * Throws QUOTA_EXCEEDED when the quota is reached. Protocol logs do not count against results:
+     * a log ends at the quota, and cannot be deleted to make room for an invocation.
+     */
+    async checkRoom(projectId: string, kind: 'RECORDING' | 'RESULT'): Promise<void> {
+      const quota = quotaOf(kind);
       const { stored, limits } = await look(projectId);
-      const counted = kind === 'RESULT' ? stored.filter((one) => one.kind === kind) : stored;
-      const isFull = sumOf(counted, quota).bytes >= limits[quota] * MIB;
-      if (isFull) throw quotaExceeded(quota, limits[quota]);
+      const bytes = stored.find((one) => one.kind === kind)?.bytes ?? 0;
+      if (bytes >= limits[quota] * MIB) throw quotaExceeded(quota, limits[quota]);
     },
 
-    async within(projectId, quota) {
+    /** For store operations that compare themselves. */
+    async within(projectId: string, quota: QuotaName): Promise<Within> {
       const { limits } = await look(projectId);
       return { kinds: KINDS[quota], maxBytes: limits[quota] * MIB };
     },
 
-    async arrive(projectId, kind, replacedBytes = 0) {
-      const quota = OF_KIND[kind];
-      if (quota === undefined) return unlimited(store);
+    /** `replacedBytes`: size of the replaced content, which does not count. */
+    async arrive(projectId: string, kind: BlobKind, replacedBytes = 0): Promise<Arrival> {
+      // Builds write bundles: counted but not refused, because their archives were accepted.
+      if (kind === 'BUNDLE') return unlimited(store);
+      const quota = quotaOf(kind);
       const { stored, limits } = await look(projectId);
       const limit = limits[quota];
       const maxBytes = limit * MIB + replacedBytes;
@@ -139,12 +125,13 @@ export function openQuotas({
   };
 }
 
-const DELETE = 'Delete what is not needed any more';
-
 /** Names the quota and how to free space. */
 export function quotaExceeded(quota: QuotaName, limit: number): Fault {
   const unit = quota === 'contexts' ? '' : ' MiB';
-  const room = quota === 'logMib' ? 'Logs and results are removed by their age' : DELETE;
+  const room =
+    quota === 'logMib'
+      ? 'Logs and results are removed by their age'
+      : 'Delete what is not needed any more';
   const message =
     `The project's quota \`${quota}\` (${limit}${unit}) is used up. ` +
     `${room}; the operator can raise it.`;
@@ -157,6 +144,11 @@ function unlimited(store: Pick<Store, 'addBlob'>): Arrival {
     store: async (blob) => void (await store.addBlob(blob)),
     [Symbol.dispose]: () => {},
   };
+}
+
+function quotaOf(kind: StoredKind): QuotaName {
+  const isCounted = (quota: QuotaName) => (KINDS[quota] as readonly StoredKind[]).includes(kind);
+  return must(QUOTA_NAMES.find(isCounted), 'the quota of a kind');
 }
 
 function sumOf(stored: readonly Stored[], quota: QuotaName): { count: number; bytes: number } {

@@ -11,8 +11,6 @@ import type { Store } from '../store/types.ts';
 /** Rows per operation: other operations commit in between. */
 const BATCH = 100;
 
-export type Sweeper = AsyncDisposable;
-
 export function startSweep(options: {
   store: Pick<Store, 'sweepWork' | 'recoverWork'>;
   log: Log;
@@ -21,7 +19,7 @@ export function startSweep(options: {
   sweepMs: number;
   /** Clock for the detection of a suspension: monotonic, and it counts sleep. */
   clock?: () => number;
-}): Sweeper {
+}): AsyncDisposable {
   const { store, log, now, leaseMs, sweepMs, clock = sinceBoot } = options;
   let sweptAt = clock();
 
@@ -29,11 +27,11 @@ export function startSweep(options: {
     const stoodMs = clock() - sweptAt - sweepMs;
     sweptAt += stoodMs + sweepMs;
     if (stoodMs > leaseMs / 2) {
-      log.warn({ stoodMs }, 'core stood still: leases get their time anew');
+      log.warn({ stoodMs }, 'core was suspended: all leases get a full term');
       await store.recoverWork({ at: now(), leaseMs });
     }
     const ended = await store.sweepWork({ at: now(), max: BATCH });
-    if (ended > 0) log.warn({ ended }, 'work was lost or out of time');
+    if (ended > 0) log.warn({ ended }, 'ended work whose lease or time was over');
     return ended;
   }
 

@@ -7,7 +7,6 @@ import type {
   CompleteBuildRequest,
   CompleteInvocationRequest,
 } from '../../proto/gen/tabern/v1/runners.pb.ts';
-import type { JsonProblem } from '../../proto/json/json-scan.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { cutUtf8 } from '../delivery/envelope.ts';
 import type { InvocationCause } from '../store/types/invocations.ts';
@@ -41,16 +40,15 @@ const BUILD_CODES = [
 
 export async function invocationOutcome(
   { store, validator }: { store: Store; validator: Validator },
-  { leaseId, outcome: reported }: Pick<CompleteInvocationRequest, 'leaseId' | 'outcome'>,
+  leaseId: string,
+  reported: CompleteInvocationRequest['outcome'],
 ): Promise<InvocationOutcome> {
   if (reported === undefined) return { kind: 'success', results: null };
   if (reported.$case === 'resultsJson') {
-    // A lost lease needs no check: its outcome is dropped.
     const lease = await store.findLease(leaseId);
-    if (!lease) return { kind: 'success', results: null };
-    return await resultsOutcome(reported.value, (json, depthMax) =>
-      validator.json(lease.projectId, json, depthMax),
-    );
+    if (lease) return await resultsOutcome(reported.value, lease.projectId, validator);
+    // A lost lease needs no check: its outcome is dropped.
+    return { kind: 'success', results: null };
   }
   const { code, message, name, stack } = reported.value;
   const known = INVOCATION_CODES.find((one) => one === code);
@@ -64,12 +62,13 @@ export async function invocationOutcome(
 /** The text is scanned, never parsed, and stored unchanged for the HTTP answer. */
 async function resultsOutcome(
   json: string,
-  scan: (json: string, depthMax: number) => Promise<JsonProblem | undefined>,
+  projectId: string,
+  validator: Validator,
 ): Promise<InvocationOutcome> {
   if (Buffer.byteLength(json) > RESULTS_MAX_BYTES) {
     return badResult('is larger than 6 MiB of JSON');
   }
-  switch (await scan(json, RESULTS_DEPTH_MAX)) {
+  switch (await validator.json(projectId, json, RESULTS_DEPTH_MAX)) {
     case 'syntax':
       return badResult('is not JSON');
     case 'depth':
@@ -113,7 +112,7 @@ export async function buildOutcome(
   return { kind: 'success', bundleBlobId, manifests: checked.manifests };
 }
 
-/** What was not validated in time can be neither published nor validated later. */
+/** A build whose validation exceeded its time can be neither published nor validated later. */
 function tooComplex(error: unknown): Checked {
   if (!(error instanceof Fault && error.reason === 'INVALID_FIELD')) throw error;
   const message = 'The schemas of its functions are too complex to be checked.';

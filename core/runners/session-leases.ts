@@ -3,21 +3,17 @@
  * receives cancellations by users.
  */
 
-import type {
-  CompleteSessionRequest,
-  RunnerServiceService,
-} from '../../proto/gen/tabern/v1/runners.pb.ts';
+import type { RunnerServiceService } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { invalidField } from '../../proto/rpc/errors.ts';
 import { type Call, throwIfOver } from '../../proto/rpc/local.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
-import { longPoll, waitUntil } from '../api/long-poll.ts';
+import { longPoll } from '../api/long-poll.ts';
 import { cutUtf8 } from '../delivery/envelope.ts';
+import { SINCE_MS } from '../projects/revoked-keys.ts';
 import type { Store } from '../store/types.ts';
 
 /** In bytes. Ours: one sentence for people. */
 const REASON_MAX_BYTES = 1 << 10;
-/** No connection is older: a session lives 6 h at most. */
-const REVOKED_TOLD_MS = 86_400_000;
 
 type Methods = Pick<
   typeof RunnerServiceService,
@@ -34,16 +30,14 @@ export function sessionLeases({
   closing: AbortSignal;
 }): Service<Methods, MachineCaller> {
   return {
-    async awaitReleases({ knownLeaseIds, waitMs, ...holder }, { call }) {
+    async awaitReleases({ knownLeaseIds: knownIds, waitMs, ...holder }, { call }) {
       const look = () => store.releasedLeases(holder);
-      const leaseIds = await news('releases', { look, known: knownLeaseIds, waitMs, call });
-      return { leaseIds };
+      return { leaseIds: await news('releases', look, { knownIds, waitMs, call }) };
     },
 
-    async awaitRevocations({ knownKeyIds, waitMs }, { call }) {
-      const look = () => store.revokedKeys(now() - REVOKED_TOLD_MS);
-      const keyIds = await news('revocations', { look, known: knownKeyIds, waitMs, call });
-      return { keyIds };
+    async awaitRevocations({ knownKeyIds: knownIds, waitMs }, { call }) {
+      const look = () => store.revokedKeys(now() - SINCE_MS);
+      return { keyIds: await news('revocations', look, { knownIds, waitMs, call }) };
     },
 
     async startSession({ leaseId, startMs }) {
@@ -54,10 +48,16 @@ export function sessionLeases({
     },
 
     async completeSession({ leaseId, end, reason, proxyBytes }) {
+      if (end === 'END_UNSPECIFIED') {
+        throw invalidField('end', 'must be COMPLETED, TIMED_OUT or ERROR.');
+      }
+      if (!Number.isFinite(proxyBytes) || proxyBytes < 0) {
+        throw invalidField('proxyBytes', 'must be a count of bytes.');
+      }
       const outcome = {
-        status: statusOf(end),
+        status: end,
         reason: cutUtf8(reason, REASON_MAX_BYTES),
-        proxyBytes: bytesOf(proxyBytes),
+        proxyBytes: Math.round(proxyBytes),
       };
       return { accepted: await store.completeSession({ leaseId, ...outcome, at: now() }) };
     },
@@ -66,26 +66,18 @@ export function sessionLeases({
   /** The whole list, as soon as one entry is unknown. */
   async function news(
     topic: 'releases' | 'revocations',
-    asked: { look: () => Promise<string[]>; known: string[]; waitMs: number; call: Call },
+    look: () => Promise<string[]>,
+    wanted: { knownIds: string[]; waitMs: number; call: Call },
   ): Promise<string[]> {
-    const { look, waitMs, call } = asked;
-    const known = new Set(asked.known);
+    const { waitMs, call } = wanted;
+    const known = new Set(wanted.knownIds);
     const found = await longPoll(store, topic, look, {
-      until: waitUntil(call, waitMs),
+      call,
+      closing,
+      waitMs,
       isDone: (ids) => ids.some((id) => !known.has(id)),
-      signal: AbortSignal.any([call.signal, closing]),
     });
     throwIfOver(call);
     return found;
   }
-}
-
-function statusOf(end: CompleteSessionRequest['end']): 'COMPLETED' | 'TIMED_OUT' | 'ERROR' {
-  if (end !== 'END_UNSPECIFIED') return end;
-  throw invalidField('end', 'must be COMPLETED, TIMED_OUT or ERROR.');
-}
-
-function bytesOf(count: number): number {
-  if (Number.isFinite(count) && count >= 0) return Math.round(count);
-  throw invalidField('proxyBytes', 'must be a count of bytes.');
 }

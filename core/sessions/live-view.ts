@@ -7,15 +7,16 @@
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { SessionServiceService } from '../../proto/gen/tabern/v1/sessions.pb.ts';
-import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
+import { inRange, orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { pathId } from '../common/ids.ts';
 import type { Sealer } from '../common/sealer.ts';
 import type { Store } from '../store/types.ts';
-import type { SigningKeys } from './signing-keys.ts';
+import { type SigningKeys, uuid } from './signing-keys.ts';
 
-/** In seconds. Source: proto/spec/sessions.md 6. */
-const EXPIRES_IN_MAX = 21_600;
+/** Source: proto/spec/sessions.md 6. */
+const EXPIRES_IN = { min: 1, max: 21_600, unit: ' seconds' };
 
 export function liveView(options: {
   store: Pick<Store, 'getSession'>;
@@ -26,18 +27,17 @@ export function liveView(options: {
   const { store, tokens, signingKeys, now } = options;
   return {
     async getLiveView({ id, expiresIn }, { projectId, keyId }) {
-      const lifeMs = expiresIn === undefined ? undefined : checkedLife(expiresIn);
-      const session = await store.getSession({ id: pathId('id', id), projectId });
-      if (!session) throw notFound('Session', id);
+      if (expiresIn !== undefined) inRange('expiresIn', expiresIn, EXPIRES_IN);
+      const found = await store.getSession({ id: pathId('id', id), projectId });
+      const session = orNotFound(found, 'Session', id);
       if (session.status === 'PENDING') {
         throw new Fault('SESSION_PENDING', 'The session has not started yet. Try again.');
       }
       if (session.status !== 'RUNNING') {
         throw new Fault('SESSION_ENDED', 'The session has ended.');
       }
-      const expiresAt = lifeMs === undefined ? session.expiresAt : now() + lifeMs;
-      const view = { sessionId: session.id, expiresAt: new Date(expiresAt) };
-      const token = tokens.of(keyId === undefined ? view : { ...view, keyId });
+      const end = expiresIn === undefined ? session.expiresAt : now() + expiresIn * 1_000;
+      const token = tokens.of({ sessionId: session.id, expiresAt: new Date(end), keyId });
       return {
         // With a query, because users append `&navbar=false`.
         debuggerUrl: `/live?token=${token}`,
@@ -49,43 +49,33 @@ export function liveView(options: {
   };
 }
 
-function checkedLife(expiresIn: number): number {
-  if (expiresIn < 1 || expiresIn > EXPIRES_IN_MAX) {
-    throw invalidField('expiresIn', `must be 1 to ${EXPIRES_IN_MAX} seconds.`);
-  }
-  return expiresIn * 1_000;
-}
-
 const ID_BYTES = 16;
 const KEY_AT = ID_BYTES + 8;
 const BODY_BYTES = KEY_AT + 8;
 /** 64 bytes in base64url. */
 const TOKEN = /^[\w-]{86}$/;
 
-export type View = { sessionId: string; expiresAt: Date; keyId?: string };
+type View = { sessionId: string; expiresAt: Date; keyId?: string | undefined };
 
-export type ViewTokens = {
-  of(view: View): string;
-  /**
-   * The session of a token; undefined for an invalid signature. Throws URL_EXPIRED after its
-   * expiry. Callers must check whether the session still runs.
-   */
-  read(token: string): View | undefined;
-};
+export type ViewTokens = ReturnType<typeof viewTokens>;
 
-export function viewTokens(sealer: Sealer, now: () => number): ViewTokens {
+export function viewTokens(sealer: Sealer, now: () => number) {
   const key = sealer.derive('tokens of live views');
   const signed = (body: Buffer): string =>
     Buffer.concat([body, createHmac('sha256', key).update(body).digest()]).toString('base64url');
   return {
-    of({ sessionId, expiresAt, keyId = '' }) {
+    of({ sessionId, expiresAt, keyId = '' }: View): string {
       const body = Buffer.alloc(BODY_BYTES);
       body.write(sessionId.replaceAll('-', ''), 'hex');
       body.writeBigUInt64BE(BigInt(expiresAt.getTime()), ID_BYTES);
       body.write(keyId, KEY_AT, 'latin1');
       return signed(body);
     },
-    read(token) {
+    /**
+     * The session of a token; undefined for an invalid signature. Throws URL_EXPIRED after its
+     * expiry. Callers must check whether the session still runs.
+     */
+    read(token: string): View | undefined {
       if (!TOKEN.test(token)) return undefined;
       const body = Buffer.from(token, 'base64url').subarray(0, BODY_BYTES);
       // Compared as text: the last character of base64url has bits that decoding would drop.
@@ -100,8 +90,4 @@ export function viewTokens(sealer: Sealer, now: () => number): ViewTokens {
       return keyId === '' ? view : { ...view, keyId };
     },
   };
-}
-
-function uuid(hex: string): string {
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }

@@ -8,12 +8,10 @@ import type {
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { throwIfOver } from '../../proto/rpc/local.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
-import { longPoll, waitUntil } from '../api/long-poll.ts';
+import { longPoll } from '../api/long-poll.ts';
 import type { Store } from '../store/types.ts';
+import type { ViewTokens } from './live-view.ts';
 import type { Signed, SigningKeys } from './signing-keys.ts';
-
-/** Reads a live view token; undefined for an invalid one. */
-export type ReadViewToken = (token: string) => (Signed & { expiresAt: Date }) | undefined;
 
 export function locateService({
   store,
@@ -23,16 +21,16 @@ export function locateService({
 }: {
   store: Pick<Store, 'locateSession' | 'getApiKey' | 'onWake'>;
   signingKeys: SigningKeys;
-  readViewToken: ReadViewToken;
-  /** Aborts when core closes: waiting calls are answered at once. */
+  readViewToken: ViewTokens['read'];
   closing: AbortSignal;
 }): Service<Pick<typeof SessionServiceService, 'locateSession'>, MachineCaller> {
   return {
     async locateSession({ credential, waitMs = 0 }, { call }) {
       const found = await longPoll(store, 'sessions', () => presented(credential), {
-        until: waitUntil(call, waitMs),
+        call,
+        closing,
+        waitMs,
         isDone: ({ status }) => status !== 'PENDING',
-        signal: AbortSignal.any([call.signal, closing]),
       });
       throwIfOver(call);
       return found;
@@ -44,19 +42,16 @@ export function locateService({
   ): Promise<LocateSessionResponse> {
     switch (credential?.$case) {
       case 'signingKey':
-        return await locate(signingKeys.read(credential.value), undefined);
-      case 'viewToken': {
-        const view = readViewToken(credential.value);
-        return await locate(view, view?.expiresAt);
-      }
+        return await locate(signingKeys.read(credential.value));
+      case 'viewToken':
+        return await locate(readViewToken(credential.value));
       case undefined:
         throw invalidField('credential', 'must be given.');
     }
   }
 
   async function locate(
-    signed: Signed | undefined,
-    expiresAt: Date | undefined,
+    signed: (Signed & { expiresAt?: Date }) | undefined,
   ): Promise<LocateSessionResponse> {
     const found = signed && (await store.locateSession(signed.sessionId));
     if (!found || !(await isGood(signed.keyId))) {
@@ -69,7 +64,7 @@ export function locateService({
       throw new Fault('BROWSER_FAILED', 'The runner of this session takes no connections.');
     }
     const place = status === 'PENDING' ? '' : (address ?? '');
-    const { sessionId, keyId: apiKeyId = '' } = signed;
+    const { sessionId, keyId: apiKeyId = '', expiresAt } = signed;
     const signingKey = signingKeys.of(sessionId);
     return { sessionId, status, address: place, signingKey, expiresAt, apiKeyId };
   }

@@ -9,7 +9,8 @@ import type {
   AppendSessionLogsResponse,
 } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { SessionLog, type SessionServiceService } from '../../proto/gen/tabern/v1/sessions.pb.ts';
-import { Fault, invalidField } from '../../proto/rpc/errors.ts';
+import { invalidField } from '../../proto/rpc/errors.ts';
+import { leaseLost } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import type { Quotas } from '../projects/quotas.ts';
 import type { SessionLogChunk } from '../store/types/sessions.ts';
@@ -34,30 +35,24 @@ const decompress = promisify(zstdDecompress);
 
 /** Stores one chunk. Throws LEASE_LOST; INVALID_FIELD for an invalid chunk. */
 export async function appendSessionLogs(
-  { store, quotas, now, logMaxBytes = LOG_MAX_BYTES }: AppendOptions,
+  { store, quotas, now }: AppendOptions,
   { leaseId, number, entries, count, size }: AppendSessionLogsRequest,
 ): Promise<AppendSessionLogsResponse> {
-  const checks: [name: string, value: number, max: number][] = [
-    ['entries', entries.length, CHUNK_MAX_BYTES],
-    ['count', count, CHUNK_MAX],
-    ['size', size, LINES_MAX_BYTES],
-  ];
-  for (const [name, value, max] of checks) {
+  const checks = {
+    entries: [entries.length, CHUNK_MAX_BYTES],
+    count: [count, CHUNK_MAX],
+    size: [size, LINES_MAX_BYTES],
+  } as const;
+  for (const [name, [value, max]] of Object.entries(checks)) {
     if (value > max) throw invalidField(name, `must be at most ${max}.`);
   }
-  const chunk = { number, entries, count, size };
   const lease = await store.findLease(leaseId);
-  const within = lease && (await quotas.within(lease.projectId, 'logMib'));
-  const kept = await store.appendSessionLog({
-    ...chunk,
-    leaseId,
-    maxBytes: logMaxBytes,
-    at: now(),
-    ...(within && { within }),
-  });
-  if (kept === 'lost') {
-    throw new Fault('LEASE_LOST', 'The lease is lost or has ended.', { leaseId });
-  }
+  if (!lease) throw leaseLost(leaseId);
+  const within = await quotas.within(lease.projectId, 'logMib');
+  const chunk = { leaseId, number, entries, count, size };
+  const limits = { maxBytes: LOG_MAX_BYTES, within };
+  const kept = await store.appendSessionLog({ ...chunk, ...limits, at: now() });
+  if (kept === 'lost') throw leaseLost(leaseId);
   return { full: kept === 'full' };
 }
 
@@ -65,15 +60,11 @@ type AppendOptions = {
   store: Pick<Store, 'appendSessionLog' | 'findLease'>;
   quotas: Pick<Quotas, 'within'>;
   now: () => number;
-  /** Limit of one session, before compression; for tests. */
-  logMaxBytes?: number;
 };
 
-export function sessionLogService({
-  store,
-}: {
-  store: Store;
-}): Service<Pick<typeof SessionServiceService, 'listSessionLogs'>, ProjectCaller> {
+type Handlers = Service<typeof SessionServiceService, ProjectCaller>;
+
+export function sessionLogService(store: Store): Pick<Handlers, 'listSessionLogs'> {
   const find = sessionFinder(store);
   return {
     async listSessionLogs({ id, from = 0 }, caller) {

@@ -12,10 +12,8 @@ const TEXT = String.raw`'((?:[^'\\]|\\['\\])*)'`;
 const QUERY = new RegExp(String.raw`^user_metadata((?:\[${TEXT}\])+):${TEXT}$`);
 const KEYS = new RegExp(String.raw`\[${TEXT}\]`, 'g');
 
-export type MetadataQuery = { keys: string[]; value: string };
-
 /** Throws INVALID_FIELD naming `q`. */
-export function parseQuery(q: string): MetadataQuery {
+export function parseQuery(q: string): { keys: string[]; value: string } {
   const match = q.length <= QUERY_MAX ? QUERY.exec(q) : null;
   if (!match) throw invalidField('q', "must have the form user_metadata['key']:'value'.");
   const [, brackets = '', , value = ''] = match;

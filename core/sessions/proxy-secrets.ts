@@ -3,31 +3,30 @@
  * in a URL, so their list is sealed for its session; only the runner that starts the session
  * receives them in plain text.
  */
+import { ignoredIn } from '../../proto/json/ignored-members.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
+import type { Call } from '../../proto/rpc/local.ts';
 import type { Sealer } from '../common/sealer.ts';
 import type { SessionParams } from '../validation/session-params.ts';
 
 const PLACE_END = '/proxies';
 
-export type SessionSecrets = {
-  /** JSON to be stored. */
-  seal(params: SessionParams, sessionId: string): string;
-  /**
-   * The original parameters. Throws DATA_CORRUPT when the sealed part is damaged or of another
-   * session.
-   */
-  open(json: string, sessionId: string): string;
-};
+export type SessionSecrets = ReturnType<typeof sessionSecrets>;
 
-export function sessionSecrets(sealer: Sealer): SessionSecrets {
+export function sessionSecrets(sealer: Sealer) {
   return {
-    seal(params, sessionId) {
+    /** JSON to be stored. */
+    seal(params: SessionParams, sessionId: string): string {
       const { proxies } = params;
       if (!Array.isArray(proxies)) return JSON.stringify(params);
       const sealed = sealer.seal(Buffer.from(JSON.stringify(proxies)), placeOf(sessionId));
       return JSON.stringify({ ...params, proxies: { sealed: sealed.toString('base64') } });
     },
-    open(json, sessionId) {
+    /**
+     * The original parameters. Throws DATA_CORRUPT when the sealed part is damaged or of another
+     * session.
+     */
+    open(json: string, sessionId: string): string {
       const params = JSON.parse(json) as SessionParams;
       const sealed = sealedOf(params['proxies']);
       if (sealed === undefined) return json;
@@ -37,7 +36,13 @@ export function sessionSecrets(sealer: Sealer): SessionSecrets {
   };
 }
 
-/** Whether opening failed for that reason. */
+/** Adds the unknown members that the gateway dropped: the runner logs them in the session. */
+export function withIgnored(params: SessionParams, { metadata }: Pick<Call, 'metadata'>) {
+  const ignoredMembers = ignoredIn(metadata);
+  return ignoredMembers.length === 0 ? params : { ...params, ignoredMembers };
+}
+
+/** Whether the proxies could not be opened. */
 export function isOfProxies(error: unknown): boolean {
   return error instanceof Fault && String(error.facts['place']).endsWith(PLACE_END);
 }

@@ -10,46 +10,47 @@ import type {
   Session,
   SessionServiceService,
 } from '../../proto/gen/tabern/v1/sessions.pb.ts';
-import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
+import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { type Call, throwIfOver } from '../../proto/rpc/local.ts';
+import { dateOf, resourceOf } from '../api/answers.ts';
+import { checkProject, orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
-import { longPoll, waitUntil } from '../api/long-poll.ts';
-import { isId, newId, pathId } from '../common/ids.ts';
+import { longPoll } from '../api/long-poll.ts';
+import { newId, pathId } from '../common/ids.ts';
 import type { ListedSession, NewUserSession, SessionRow } from '../store/types/sessions.ts';
 import type { Store } from '../store/types.ts';
 import { plainParams, sessionProblem } from '../validation/session-params.ts';
 import type { Validator } from '../validation/validator.ts';
-import { withIgnored } from './ignored-members.ts';
 import { parseQuery } from './metadata-query.ts';
-import type { SessionSecrets } from './proxy-secrets.ts';
+import { type SessionSecrets, withIgnored } from './proxy-secrets.ts';
+import { resourcesOf } from './session-resources.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
-/** The list has no pages (proto/spec/rest.md 2). Ours: newest first, and not without end. */
+/** The list has no pages (proto/spec/rest.md 2). Ours: newest first, and limited. */
 const LISTED_MAX = 1_000;
 /** Source: proto/spec/sessions.md 1. */
 const REGION_DEFAULT = 'us-west-2';
-/** Ours: how long a session may wait for a runner. Its creator was answered long before. */
-const PATIENCE_MS = 60_000;
-/** Ours: the answer is sent when Chrome is ready, or within the time of one request without it. */
+/** Ours: how long a session may wait for a runner. Its creator received an answer long before. */
+const QUEUE_WAIT_MS = 60_000;
+/** Ours: the answer is sent when Chrome is ready, or after this wait without it. */
 const READY_WAIT_MS = 25_000;
 
-export type SessionOptions = {
+type Options = {
   store: Store;
   signingKeys: SigningKeys;
   secrets: SessionSecrets;
   validator: Validator;
   now: () => number;
-  /** Aborts when core closes: waiting calls are answered at once. */
   closing: AbortSignal;
 };
 
-/** The rest of the service is read from files of their own: logs, recordings, live view. */
-export type SessionMethods = Pick<
+/** Logs, recordings and live view have files of their own. */
+type SessionMethods = Pick<
   typeof SessionServiceService,
   'createSession' | 'listSessions' | 'getSession' | 'updateSession' | 'deleteSession'
 >;
 
-export function sessionService(options: SessionOptions): Service<SessionMethods, ProjectCaller> {
+export function sessionService(options: Options): Service<SessionMethods, ProjectCaller> {
   const { store, signingKeys } = options;
   const find = sessionFinder(store);
   const shown = (row: SessionRow, { keyId }: ProjectCaller) =>
@@ -93,58 +94,48 @@ export function sessionService(options: SessionOptions): Service<SessionMethods,
   };
 }
 
-export type FindSession = (id: string, caller: { projectId: string }) => Promise<SessionRow>;
-
 /**
  * A session of the project. Throws INVALID_FIELD for text that is not a UUID, else
  * RESOURCE_NOT_FOUND.
  */
-export function sessionFinder(store: Pick<Store, 'getSession'>): FindSession {
-  return async (text, { projectId }) => {
+export function sessionFinder(store: Pick<Store, 'getSession'>) {
+  return async (text: string, { projectId }: { projectId: string }): Promise<SessionRow> => {
     const id = pathId('id', text);
-    const row = await store.getSession({ id, projectId });
-    if (!row) throw notFound('Session', id);
-    return row;
+    return orNotFound(await store.getSession({ id, projectId }), 'Session', id);
   };
 }
 
 async function release(
-  { store, now }: SessionOptions,
+  { store, now }: Options,
   text: string,
   { projectId }: ProjectCaller,
 ): Promise<SessionRow> {
   const id = pathId('id', text);
-  const released = await store.releaseSession({ id, projectId, at: now() });
-  if (!released) throw notFound('Session', id);
+  const at = now();
+  const released = orNotFound(await store.releaseSession({ id, projectId, at }), 'Session', id);
   if (released.outcome === 'released') return released.session;
   throw new Fault('SESSION_OF_INVOCATION', 'This session ends with its invocation.', { id });
 }
 
 /** The session to store: validated, with defaults. */
 async function wanted(
-  { store, secrets, validator, now }: SessionOptions,
+  { store, secrets, validator, now }: Options,
   request: Omit<CreateSessionRequest, 'projectId'>,
   { projectId, call }: ProjectCaller,
 ): Promise<NewUserSession> {
   const params = plainParams(request);
   const wrong = sessionProblem(params) ?? (await validator.patterns(projectId, params));
   if (wrong) throw invalidField(wrong.path.slice(1) || 'body', wrong.problem);
-  const { browserSettings, userMetadata, timeout, region = REGION_DEFAULT } = request;
-  const contextId = browserSettings?.context?.id.toLowerCase() ?? null;
-  const extensionId = (request.extensionId ?? browserSettings?.extensionId)?.toLowerCase() ?? null;
-  await Promise.all([
-    contextId === null || findOwn('Context', contextId, store.getContext, projectId),
-    extensionId === null || findOwn('Extension', extensionId, store.getExtension, projectId),
-  ]);
+  const { userMetadata, timeout, region = REGION_DEFAULT } = request;
+  const named = await resourcesOf(store, params, projectId);
   const [at, id] = [now(), newId()];
   return {
+    ...named,
     id,
     projectId,
     region,
-    contextId,
-    extensionId,
     at,
-    waitUntil: at + PATIENCE_MS,
+    waitUntil: at + QUEUE_WAIT_MS,
     keepAlive: request.keepAlive ?? false,
     userMetadata: userMetadata === undefined ? null : JSON.stringify(userMetadata),
     params: secrets.seal(withIgnored(params, call), id),
@@ -153,30 +144,21 @@ async function wanted(
   };
 }
 
-async function findOwn(
-  type: 'Context' | 'Extension',
-  id: string,
-  get: (wanted: { id: string; projectId: string }) => Promise<object | undefined>,
-  projectId: string,
-): Promise<void> {
-  const row = isId(id) ? await get({ id, projectId }) : undefined;
-  if (!row) throw notFound(type, id);
-}
-
 /**
  * When Chrome is ready, or the current state after the wait: a connection then waits for Chrome.
  */
 async function ready(
-  { store, closing }: SessionOptions,
+  { store, closing }: Options,
   created: SessionRow,
   call: Call,
 ): Promise<SessionRow> {
   const { id, projectId } = created;
   const look = async () => (await store.getSession({ id, projectId })) ?? created;
   const row = await longPoll(store, 'sessions', look, {
-    until: waitUntil(call, READY_WAIT_MS),
+    call,
+    closing,
+    waitMs: READY_WAIT_MS,
     isDone: ({ status }) => status !== 'PENDING',
-    signal: AbortSignal.any([call.signal, closing]),
   });
   if (row.status === 'ERROR') {
     const why = (row.endReason || 'its runner gave no reason').replace(/\.$/, '');
@@ -186,26 +168,16 @@ async function ready(
   return row;
 }
 
-function checkProject(given: string | undefined, projectId: string): void {
-  if (given === undefined || given === projectId) return;
-  throw new Fault('PROJECT_MISMATCH', 'This API key cannot access the given project.', {
-    projectId: given,
-  });
-}
-
 function takesClients({ status, isReleased }: SessionRow): boolean {
   return (status === 'PENDING' || status === 'RUNNING') && !isReleased;
 }
 
-/** With the URLs that drive it, where it has some. The gateway adds the origin. */
+/** With the URLs that drive it while it takes clients. The gateway adds the origin. */
 function toProto(row: ListedSession, signingKey?: string): Session {
   return {
-    id: row.id,
-    createdAt: new Date(row.createdAt),
-    updatedAt: new Date(row.updatedAt),
-    projectId: row.projectId,
+    ...resourceOf(row),
     startedAt: new Date(row.startedAt ?? row.createdAt),
-    endedAt: row.endedAt === null ? undefined : new Date(row.endedAt),
+    endedAt: dateOf(row.endedAt),
     expiresAt: new Date(row.expiresAt),
     status: row.status,
     proxyBytes: row.proxyBytes,

@@ -8,32 +8,28 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Sealer } from '../common/sealer.ts';
 
-const PURPOSE = 'session signing keys';
 const ID_BYTES = 16;
 const MAC_BYTES = 32;
 /** Of 48 or 56 bytes. */
 const SIGNING_KEY = /^[\w-]{64}(?:[\w-]{11})?$/;
 const KEY_ID = /^[a-z0-9]{8}$/;
 
-export type Signed = { sessionId: string; keyId?: string };
+export type Signed = { sessionId: string; keyId?: string | undefined };
 
-export type SigningKeys = {
-  of(sessionId: string, keyId?: string): string;
-  /** The session of a key, and its API key; undefined for an invalid key. */
-  read(signingKey: string): Signed | undefined;
-};
+export type SigningKeys = ReturnType<typeof signingKeys>;
 
-export function signingKeys(sealer: Pick<Sealer, 'derive'>): SigningKeys {
-  const key = sealer.derive(PURPOSE);
+export function signingKeys(sealer: Pick<Sealer, 'derive'>) {
+  const key = sealer.derive('session signing keys');
   const macOf = (body: Uint8Array) => createHmac('sha256', key).update(body).digest();
 
   return {
-    of(sessionId, keyId = '') {
+    of(sessionId: string, keyId = ''): string {
       const id = Buffer.from(sessionId.replaceAll('-', ''), 'hex');
       const body = Buffer.concat([id, Buffer.from(KEY_ID.test(keyId) ? keyId : '')]);
       return Buffer.concat([body, macOf(body)]).toString('base64url');
     },
-    read(signingKey) {
+    /** The session of a key, and its API key; undefined for an invalid key. */
+    read(signingKey: string): Signed | undefined {
       if (!SIGNING_KEY.test(signingKey)) return undefined;
       const bytes = Buffer.from(signingKey, 'base64url');
       // the last character of 56 bytes has spare bits: only one spelling is valid
@@ -47,6 +43,7 @@ export function signingKeys(sealer: Pick<Sealer, 'derive'>): SigningKeys {
   };
 }
 
-function uuid(hex: string): string {
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+/** The UUID of 32 hexadecimal digits. */
+export function uuid(hex: string): string {
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }

@@ -15,7 +15,7 @@ export function hasDatabase(dir: string): boolean {
   return existsSync(join(dir, DATABASE));
 }
 
-/** Whether the last process that used the database ended without closing it: its log is left. */
+/** Whether the last process ended without closing the database: then its log exists. */
 export function wasNotClosed(dir: string): boolean {
   return existsSync(join(dir, `${DATABASE}-wal`));
 }

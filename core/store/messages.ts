@@ -1,7 +1,6 @@
 /**
- * What crosses between a store's main side (thread.ts) and its database thread
- * (core/store/sqlite/thread.ts):
- * plain objects only.
+ * Messages between a store's main side (thread.ts) and its database thread
+ * (core/store/sqlite/thread.ts): plain objects only.
  */
 import { type Facts, Fault, type Reason } from '../../proto/rpc/errors.ts';
 
@@ -10,8 +9,8 @@ export type ThreadOptions = {
   /** The data directory; exists. */
   dir: string;
   /**
-   * `full`: acknowledged is on disk. `normal`: the last moments may be lost with the power, never
-   * with the process.
+   * `full`: an acknowledged write is on disk. `normal`: a power loss may lose the last moments, the
+   * end of the process does not.
    */
   durability: 'full' | 'normal';
   /** `name:n`: SIGKILL at the n-th pass of that crash point. Fault tests only. */
@@ -23,15 +22,15 @@ export type OpRequest = {
   id: number;
   op: string;
   args: unknown[];
-  /** How many steps of the clock its times have; of `moveTimes` with its own. */
+  /** Clock steps that its times include; for `moveTimes`, with its own. */
   step?: number;
 };
-/** Copies the database to that path; the answer is a Snapshot, after the copy is complete. */
+/** Copies the database to that path. The answer, a Snapshot, follows the complete copy. */
 export type SnapshotRequest = { kind: 'snapshot'; id: number; path: string };
 
 export type ToThread = OpRequest | SnapshotRequest | { kind: 'close' };
 
-/** What a copy of the database names. */
+/** The blobs that a copy of the database names. */
 export type Snapshot = { blobs: { id: string; size: number; sha256: string }[] };
 
 export type PlainError =
@@ -42,11 +41,11 @@ export type Answer = { id: number; value: unknown } | { id: number; error: Plain
 
 export type FromThread =
   | { kind: 'ready'; operations: string[] }
-  /** The directory cannot be used as it is: the message is for the operator. */
+  /** The directory cannot be used. The message is for the operator. */
   | { kind: 'refused'; message: string }
-  /** `syncMs`: how long the commit waited for the disk, when it did. */
+  /** `syncMs`: the commit's wait for the disk; absent without one. */
   | { kind: 'answers'; answers: Answer[]; wakes: Topic[]; syncMs?: number | undefined }
-  /** A commit failed, and what of it is on disk is unknown. The thread ends. */
+  /** A commit failed, and its state on disk is unknown. The thread ends. */
   | { kind: 'fatal'; message: string }
   | { kind: 'closed' };
 
@@ -66,7 +65,7 @@ export function fromPlain(plain: PlainError): Error {
   return error;
 }
 
-/** What listeners in memory wait for. A topic is woken after the commit that concerns it. */
+/** Topics of listeners in memory. A topic is woken after a commit that concerns it. */
 export type Topic =
   | 'work:invocation'
   | 'work:build'
@@ -74,8 +73,8 @@ export type Topic =
   | 'releases'
   | 'sessions'
   | 'deliveries'
-  /** One for each project, so that the polls of others stay asleep. */
+  /** One for each project: polls of other projects are not woken. */
   | `events:${string}`
   | 'revocations'
-  /** Its end. One for each invocation, so that waits for others stay asleep. */
+  /** The end of that invocation: waits for others are not woken. */
   | `invocation:${string}`;

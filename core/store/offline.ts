@@ -8,7 +8,7 @@ import { inspect } from './sqlite/engine/inspect.ts';
 import { openForBackup } from './sqlite/engine/snapshot.ts';
 import type { Inspected, OfflineDatabase } from './types/database.ts';
 
-/** Changes nothing. Works while a core uses the database. */
+/** Read-only; a core may use the database. */
 export function inspectDatabase(dir: string): Inspected {
   return inspect(join(dir, DATABASE));
 }

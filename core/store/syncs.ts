@@ -1,8 +1,8 @@
-/** How long commits wait for the disk: the 95th percentile of the last ten minutes. */
+/** Waits of commits for the disk: the 95th percentile of the last ten minutes. */
 
 const WINDOW_MS = 600_000;
 const SAMPLES_MAX = 200;
-/** Fewer say nothing. A heartbeat every 30 s gives twice as many to an idle service. */
+/** Fewer have no meaningful percentile. An idle service has twice as many, by its heartbeats. */
 const SAMPLES_MIN = 10;
 
 export type Syncs = { add(ms: number): void; p95Ms(): number | undefined };

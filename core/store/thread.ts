@@ -1,8 +1,8 @@
 /**
  * The main side of the store: starts the one thread that owns the database and turns each operation
- * into a message. An operation resolves after its commit. When a commit fails or the thread dies,
- * everything that waits ends with OUTCOME_UNKNOWN and `onFatal` is called once: nothing may be
- * acknowledged after that, so the process must end.
+ * into a message. An operation resolves after its commit. When a commit fails or the thread ends,
+ * all pending operations fail with OUTCOME_UNKNOWN and `onFatal` is called once: no later answer
+ * could be trusted, so the process must end.
  */
 import { Worker } from 'node:worker_threads';
 import { ConfigError } from '../../proto/common/env.ts';
@@ -20,8 +20,8 @@ import { openSyncs } from './syncs.ts';
 import type { Store } from './types.ts';
 
 /**
- * Operations waiting for the thread. Ours: some 100 ms of work at most; past it callers are told to
- * come back.
+ * Operations that may wait for the thread. Ours: some 100 ms of work; further calls fail with
+ * CORE_UNAVAILABLE.
  */
 const WAITING_MAX = 4_096;
 
@@ -40,7 +40,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const { onFatal, ...workerData } = options;
   const worker = new Worker(new URL('./sqlite/thread.ts', import.meta.url), {
     workerData,
-    execArgv: [], // the program's own flags, such as --input-type, are not for a thread
+    execArgv: [], // without the program's own flags, such as --input-type
   });
   const thread = new Thread(worker, onFatal);
   const operations = await thread.ready;
@@ -65,7 +65,7 @@ class Thread {
   readonly #opening = Promise.withResolvers<string[]>();
   readonly #ended = Promise.withResolvers<void>();
   #nextId = 0;
-  /** Of the clock: how many the times have that come from now on. */
+  /** Clock steps that the times of new operations include. */
   #step = 0;
   #isReady = false;
   #state: 'open' | 'closing' | 'dead' = 'open';
@@ -93,7 +93,7 @@ class Thread {
     return { kind: 'op', id, op, args, step: this.#step };
   }
 
-  /** The caller has set its clock; after a failure it sets it back before its next wait. */
+  /** The caller's clock has taken the step, and undoes it after a failure before its next wait. */
   async #move(args: unknown[]): Promise<unknown> {
     this.#step += 1;
     try {
@@ -188,6 +188,6 @@ class Thread {
     for (const waiter of this.#waiting.values()) waiter.reject(unknownOutcome());
     this.#waiting.clear();
     if (this.#isReady) this.#onFatal(error);
-    else this.#opening.reject(error); // it never opened: openStore's caller reports the reason
+    else this.#opening.reject(error); // openStore's caller reports the reason
   }
 }

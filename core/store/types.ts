@@ -1,7 +1,7 @@
 /**
  * The seam between rules and SQL: named operations, each one transaction. Arguments and results are
  * plain JSON-able values (Uint8Array allowed: a Buffer crosses the thread as one), times are Unix
- * milliseconds, ids and times come from the caller. One interface per noun in types/<noun>.ts; an
+ * milliseconds, and the caller chooses ids and times. One interface per noun in types/<noun>.ts; an
  * engine implements all of them, and test/core/store/store.test.ts runs on every engine.
  */
 import type { Snapshot, Topic } from './messages.ts';
@@ -13,19 +13,19 @@ import type {
   RedeliveryOps,
 } from './types/deliveries.ts';
 import type { BlobOps, DownloadOps, ExtensionOps, StorageOps } from './types/files.ts';
-import type { BuildOps, FunctionOps } from './types/functions.ts';
+import type { BuildOps, FunctionDeletionOps, FunctionOps } from './types/functions.ts';
 import type { CancelOps, IdempotencyOps, InvocationOps } from './types/invocations.ts';
 import type { LeaseOps, LogOps } from './types/leases.ts';
 import type {
   MetricOps,
   RetentionOps,
   SessionRetentionOps,
+  TimeOps,
   WorkRetentionOps,
 } from './types/maintenance.ts';
 import type { OperatorOps, ProjectOps } from './types/projects.ts';
 import type { RecordingOps } from './types/recordings.ts';
 import type { SessionLifeOps, SessionLogOps, SessionOps } from './types/sessions.ts';
-import type { TimeOps } from './types/times.ts';
 import type { WebhookOps } from './types/webhooks.ts';
 
 /** All operations, as the engine has them: synchronous, inside its transaction. */
@@ -39,6 +39,7 @@ export type StoreOps = ProjectOps &
   ContextContentOps &
   BuildOps &
   FunctionOps &
+  FunctionDeletionOps &
   InvocationOps &
   CancelOps &
   IdempotencyOps &
@@ -63,16 +64,14 @@ type Async<O> = {
   [K in keyof O]: O[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<R> : never;
 };
 
-/** The same operations as a service sees them. An answer means that the transaction is on disk. */
+/** The same operations for services. They resolve after the transaction is on disk. */
 export type Store = Async<StoreOps> & {
-  /**
-   * Calls the listener after each commit that woke the topic; the function given back ends that.
-   */
+  /** Calls the listener after each commit that woke the topic. Returns a function that ends it. */
   onWake(topic: Topic, listener: () => void): () => void;
-  /** Copies the database, as it is at one moment, to that path; others commit meanwhile. */
+  /** Copies the database at one moment to that path. Other operations commit meanwhile. */
   snapshot(path: string): Promise<Snapshot>;
-  /** How long commits have lately waited for the disk; undefined when too few did. */
+  /** Recent waits of commits for the disk (p95); undefined when there were too few. */
   syncP95Ms(): number | undefined;
-  /** Answers everything asked so far, then closes the database. */
+  /** Answers all earlier operations, then closes the database. */
   close(): Promise<void>;
 };

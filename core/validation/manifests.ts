@@ -1,6 +1,6 @@
 /**
- * What a build found, checked: the functions to publish, or why nothing is. Pure. Source:
- * proto/spec/functions.md 3.
+ * Checks the functions that a build found: the manifests to publish, or the cause of the build's
+ * failure. Pure. Source: proto/spec/functions.md 3.
  */
 import {
   FUNCTION_NAME_MAX_CHARS,
@@ -12,10 +12,9 @@ import { newId } from '../common/ids.ts';
 import type { BuildCause } from '../store/types/functions.ts';
 import type { BuiltManifest } from '../store/types/leases.ts';
 import { schemaProblem } from './params-schema.ts';
-import { plainConfig, problemOf, type SessionParams } from './session-params.ts';
-import { patternsProblem } from './session-patterns.ts';
+import { patternsProblem, plainConfig, problemOf, type SessionParams } from './session-params.ts';
 
-type Manifest = CompleteBuildRequest_Success['manifests'][number];
+export type Manifest = CompleteBuildRequest_Success['manifests'][number];
 
 export type Checked =
   | { kind: 'good'; manifests: BuiltManifest[] }
@@ -81,7 +80,7 @@ function paramsProblem(name: string, json: string): BuildCause | undefined {
   return { code: 'BUILD_ERROR', message };
 }
 
-/** undefined when it is no JSON, which no JSON text can say. */
+/** Undefined, which no JSON text can be, for text that is not JSON. */
 function parsed(json: string): unknown {
   try {
     return JSON.parse(json);

@@ -10,24 +10,21 @@ import { invalidField } from '../../proto/rpc/errors.ts';
 /** Ours: compiled schemas kept; a compilation takes milliseconds. */
 const COMPILED_MAX = 500;
 
-export type CheckParams = (
-  version: { id: string; paramsSchema: string | null },
-  params: Record<string, unknown>,
-) => void;
+export type Params = Record<string, unknown>;
+/** The schema of a version, as JSON text. */
+export type Schema = { id: string; paramsSchema: string | null };
 
-/** A checker that remembers compiled schemas by version: versions do not change. */
-export function paramsChecker(): CheckParams {
+/** A checker that keeps compiled schemas by version: versions do not change. */
+export function paramsChecker() {
   const compiled = new LRUCache<string, ValidateFunction>({ max: COMPILED_MAX });
-  return (version, params) => {
+  return (version: Schema, params: Params): void => {
     if (version.paramsSchema === null) return;
     const validate = compiled.get(version.id) ?? compile(JSON.parse(version.paramsSchema));
     compiled.set(version.id, validate);
     if (validate(params)) return;
     const [error] = validate.errors ?? [];
-    throw invalidField(
-      `params${error?.instancePath ?? ''}`,
-      `${error?.message ?? 'is not valid'}.`,
-    );
+    const problem = `${error?.message ?? 'is not valid'}.`;
+    throw invalidField(`params${error?.instancePath ?? ''}`, problem);
   };
 }
 
@@ -42,8 +39,8 @@ export function schemaProblem(schema: unknown): string | undefined {
 }
 
 /**
- * A compiler of its own for each: ids in one tenant's schema are nothing to another's. Throws when
- * it is no schema.
+ * Each schema has its own compiler, because ids in one tenant's schema must not be visible to
+ * another's. Throws for an invalid schema.
  */
 function compile(schema: unknown): ValidateFunction {
   if (typeof schema !== 'object' || schema === null) throw new Error('schema must be an object');

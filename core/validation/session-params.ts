@@ -1,7 +1,7 @@
 /**
- * What a session may be created with, and what a function's sessionConfig and an invocation's
- * sessionCreateParams may say, and how these merge. Pure. Source: proto/spec/sessions.md 1,
- * proto/spec/functions.md 3. Keys that are not known pass: clients send options of their own.
+ * Checks of the params of a session, of a function's sessionConfig and of an invocation's
+ * sessionCreateParams, and their merge. Pure. Source: proto/spec/sessions.md 1,
+ * proto/spec/functions.md 3. Unknown keys pass: clients send options of their own.
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { INVOCATION_TIMEOUT_MAX_S, INVOCATION_TIMEOUT_MIN_S } from '../../proto/common/limits.ts';
@@ -10,7 +10,7 @@ import type {
   BrowserSettings,
   CreateSessionRequest,
 } from '../../proto/gen/tabern/v1/sessions.pb.ts';
-import { PATTERN_MAX_CHARS, patternProblem } from '../../proto/network/patterns.ts';
+import { PATTERN_MAX_CHARS, patternOf, patternProblem } from '../../proto/network/patterns.ts';
 import { upstreamOf } from '../../proto/network/session-proxies.ts';
 
 export type SessionParams = Record<string, unknown>;
@@ -31,9 +31,9 @@ const SESSION_TIMEOUT = { min: 60, max: 21_600 };
 const REGIONS = ['us-west-2', 'us-east-1', 'eu-central-1', 'ap-southeast-1'];
 /** In characters of JSON. */
 const METADATA_LIMIT = 512;
-/** In characters of JSON. Ours, as params: a runner may get those of 64 sessions in one answer. */
+/** In characters of JSON. Ours, as for params: one answer may have those of 64 sessions. */
 const PARAMS_MAX = 64 << 10;
-/** Ours: each connection of a session walks them in turn. */
+/** Ours: each connection of a session is matched against them in turn. */
 const PROXIES_MAX = 20;
 
 const flag = { type: 'boolean' };
@@ -64,12 +64,8 @@ const PROXIES = {
   none: {},
 };
 
-/** Ajv stops at the first problem, so a pattern is looked at after its length. */
-const domainPattern = {
-  ...named,
-  maxLength: PATTERN_MAX_CHARS,
-  format: 'pattern',
-};
+/** Ajv stops at the first problem, so the pattern is parsed after its length was checked. */
+const domainPattern = { ...named, maxLength: PATTERN_MAX_CHARS, format: 'pattern' };
 
 const proxy = {
   type: 'object',
@@ -77,7 +73,7 @@ const proxy = {
   properties: { type: { enum: Object.keys(PROXIES) }, domainPattern },
   allOf: Object.entries(PROXIES).map(([type, rules]) => ({
     if: { required: ['type'], properties: { type: { const: type } } },
-    // biome-ignore lint/suspicious/noThenProperty: a word of JSON schema.
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON schema.
     then: rules,
   })),
 };
@@ -104,7 +100,7 @@ const browserSettings = {
   } satisfies Record<keyof BrowserSettings, object>,
 };
 
-/** What a text must be, and what throws at any other. */
+/** Formats of texts: a parser that throws for other text, and the problem to report. */
 const FORMATS: Record<string, { parse: (text: string) => unknown; problem: string }> = {
   pattern: {
     parse(text) {
@@ -153,22 +149,22 @@ const ofSession = rulesOf(SESSION_TIMEOUT, {
   },
 });
 
-/** What is wrong, as a path and a sentence's end. */
+/** A path, and the end of a sentence about it. */
 export type Problem = { path: string; problem: string };
 
-/** Of a sessionConfig or sessionCreateParams; undefined when nothing is wrong. */
+/** Of a sessionConfig or sessionCreateParams; undefined for valid params. */
 export function problemOf(params: unknown): Problem | undefined {
   const refused = REFUSED_KEYS.find((key) => isPlain(params) && Object.hasOwn(params, key));
   if (refused) return { path: `.${refused}`, problem: 'is not accepted here.' };
   return firstProblem(ofInvocation, params);
 }
 
-/** Of what a session is created with. */
+/** Of the params of a session that a user creates. */
 export function sessionProblem(params: SessionParams): Problem | undefined {
   return firstProblem(ofSession, params);
 }
 
-/** Sizes first: a check may cost more than its text. */
+/** The size is checked first: other checks may be expensive. */
 function firstProblem(validate: ValidateFunction, params: unknown): Problem | undefined {
   if (JSON.stringify(params).length > PARAMS_MAX) {
     return { path: '', problem: `must be at most ${PARAMS_MAX} characters of JSON.` };
@@ -176,10 +172,8 @@ function firstProblem(validate: ValidateFunction, params: unknown): Problem | un
   if (!validate(params)) return problemFrom(validate.errors?.[0]);
   const metadata = isPlain(params) ? params['userMetadata'] : undefined;
   if (metadata !== undefined && JSON.stringify(metadata).length >= METADATA_LIMIT) {
-    return {
-      path: '.userMetadata',
-      problem: `must be less than ${METADATA_LIMIT} characters of JSON.`,
-    };
+    const problem = `must be less than ${METADATA_LIMIT} characters of JSON.`;
+    return { path: '.userMetadata', problem };
   }
   return undefined;
 }
@@ -203,11 +197,34 @@ function isAccepted(text: string, parse: (text: string) => unknown): boolean {
     parse(text);
     return true;
   } catch {
-    return false; // the caller is told what it must be
+    return false; // FORMATS has the problem to report
   }
 }
 
-/** `over` laid upon `base`: objects merge key by key, anything else replaces. */
+/** Whether the params have patterns to compile. */
+export function hasPatterns(params: SessionParams): boolean {
+  return patternsOf(params).length > 0;
+}
+
+/**
+ * Of valid params. Compiles the patterns of proxies, which takes milliseconds each; a tenant
+ * chooses how many. Therefore only the thread of core/validation/validator.ts calls it.
+ */
+export function patternsProblem(params: SessionParams): Problem | undefined {
+  const wrong = patternsOf(params).find(({ pattern }) => !isAccepted(pattern, patternOf));
+  if (!wrong) return undefined;
+  const path = `.proxies[${wrong.index}].domainPattern`;
+  return { path, problem: 'must be a regular expression of RE2.' };
+}
+
+function patternsOf({ proxies }: SessionParams): { pattern: string; index: number }[] {
+  if (!Array.isArray(proxies)) return [];
+  return proxies
+    .map(({ domainPattern: pattern }: { domainPattern?: unknown }, index) => ({ pattern, index }))
+    .filter((one): one is { pattern: string; index: number } => typeof one.pattern === 'string');
+}
+
+/** `base` overridden by `over`: objects merge key by key, other values replace. */
 export function merged(base: SessionParams, over: SessionParams): SessionParams {
   const result = { ...base };
   for (const [key, value] of Object.entries(over)) {
@@ -218,23 +235,23 @@ export function merged(base: SessionParams, over: SessionParams): SessionParams 
   return result;
 }
 
-/** The message as the JSON its sender wrote: what was not said, or is null, is not there. */
+/** The message as the JSON of its sender, without absent and null members. */
 export function plainParams(
   message: SessionCreateParams | CreateSessionRequest | undefined,
 ): SessionParams {
-  return message ? said({ ...message }) : {};
+  return message ? present({ ...message }) : {};
 }
 
-/** A function's sessionConfig likewise; what is no object stays as it is. */
+/** A function's sessionConfig likewise; a value that is not an object is returned unchanged. */
 export function plainConfig(config: unknown): unknown {
-  return isPlain(config) ? said(config) : config;
+  return isPlain(config) ? present(config) : config;
 }
 
-/** Objects of their sender's own, which stay as they are. */
+/** Objects of the sender's own, which are not changed. */
 const VERBATIM = ['userMetadata', 'fingerprint'];
 
-/** An empty list is what a message has when nothing was said; null says nothing either. */
-function said(value: SessionParams): SessionParams {
+/** Without absent members. A message has an empty list for an absent one. */
+function present(value: SessionParams): SessionParams {
   const entries = Object.entries(value)
     .filter(([, one]) => one !== undefined && one !== null)
     .filter(([, one]) => !(Array.isArray(one) && one.length === 0))
@@ -244,7 +261,7 @@ function said(value: SessionParams): SessionParams {
 
 function below(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(below);
-  return isPlain(value) ? said(value) : value;
+  return isPlain(value) ? present(value) : value;
 }
 
 function isPlain(value: unknown): value is SessionParams {

@@ -5,52 +5,44 @@
  */
 import { isMainThread, parentPort } from 'node:worker_threads';
 import { must } from '../../proto/common/must.ts';
-import type { CompleteBuildRequest_Success } from '../../proto/gen/tabern/v1/runners.pb.ts';
-import { type JsonProblem, jsonProblem } from '../../proto/json/json-scan.ts';
+import { jsonProblem } from '../../proto/json/json-scan.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { type PlainError, toPlain } from '../store/messages.ts';
-import { type Checked, checkManifests } from './manifests.ts';
-import { paramsChecker } from './params-schema.ts';
-import type { Problem, SessionParams } from './session-params.ts';
-import { patternsProblem } from './session-patterns.ts';
+import { checkManifests } from './manifests.ts';
+import { type Params, paramsChecker, type Schema } from './params-schema.ts';
+import { patternsProblem } from './session-params.ts';
 
-export type Params = Record<string, unknown>;
+const checkParams = paramsChecker();
+const CHECKS = {
+  manifests: checkManifests,
+  patterns: patternsProblem,
+  json: jsonProblem,
+  params(version: Schema, params: Params): Params {
+    checkParams(version, params); // fills in defaults
+    return params;
+  },
+};
 
-export type Check =
-  | { kind: 'params'; version: { id: string; paramsSchema: string | null }; params: Params }
-  | { kind: 'patterns'; session: SessionParams }
-  | { kind: 'json'; text: string; depthMax: number }
-  | { kind: 'manifests'; manifests: CompleteBuildRequest_Success['manifests'] };
-
-export type CheckResult =
+export type Checks = typeof CHECKS;
+export type Check = {
+  [K in keyof Checks]: { kind: K; args: Parameters<Checks[K]> };
+}[keyof Checks];
+export type CheckAnswer =
   | { kind: 'ready' }
-  | { kind: 'params'; params: Params }
-  | { kind: 'patterns'; problem: Problem | undefined }
-  | { kind: 'json'; problem: JsonProblem | undefined }
-  | { kind: 'manifests'; checked: Checked }
+  | { kind: 'done'; result: unknown }
   | { kind: 'failed'; error: PlainError };
 
 if (isMainThread)
   throw new Error('core/validation/validator-thread.ts runs in a thread of its own only');
 
 const port = must(parentPort, 'port to the parent');
-const checkParams = paramsChecker();
-port.on('message', (check: Check) => port.postMessage(resultOf(check)));
-port.postMessage({ kind: 'ready' } satisfies CheckResult);
+port.on('message', (check: Check) => port.postMessage(answerOf(check)));
+port.postMessage({ kind: 'ready' } satisfies CheckAnswer);
 
-function resultOf(check: Check): CheckResult {
+function answerOf({ kind, args }: Check): CheckAnswer {
+  const run = CHECKS[kind] as (...values: unknown[]) => unknown;
   try {
-    switch (check.kind) {
-      case 'manifests':
-        return { kind: 'manifests', checked: checkManifests(check.manifests) };
-      case 'patterns':
-        return { kind: 'patterns', problem: patternsProblem(check.session) };
-      case 'json':
-        return { kind: 'json', problem: jsonProblem(check.text, check.depthMax) };
-      case 'params':
-        checkParams(check.version, check.params); // fills in defaults
-        return { kind: 'params', params: check.params };
-    }
+    return { kind: 'done', result: run(...args) };
   } catch (error) {
     return { kind: 'failed', error: toPlain(refusalOf(error)) };
   }

@@ -9,7 +9,7 @@ import { moduleCacheEnv } from '../../proto/common/compile-cache.ts';
 import { limitCpu } from '../../proto/common/cpu-clock.ts';
 import { must } from '../../proto/common/must.ts';
 import { fromPlain } from '../store/messages.ts';
-import type { Check, CheckResult } from './validator-thread.ts';
+import type { Check, CheckAnswer } from './validator-thread.ts';
 
 const HEAP_MAX_MB = 256;
 
@@ -18,7 +18,7 @@ export class CheckTimeoutError extends Error {}
 
 export type ValidatorWorker = {
   /** Runs after the previous check. Throws CheckTimeoutError, or the error of the check. */
-  run(check: Check): Promise<CheckResult>;
+  run(check: Check): Promise<unknown>;
   /** Ends the thread; a check that runs is rejected with this error. */
   close(error: Error): Promise<void>;
 };
@@ -27,11 +27,9 @@ export type ValidatorWorker = {
 export function openValidatorWorker(checkMaxMs: number): ValidatorWorker {
   let worker: Worker | undefined;
   let isReady = false;
-  let running:
-    | (PromiseWithResolvers<CheckResult> & { check: Check; limit?: Disposable })
-    | undefined;
+  let running: (PromiseWithResolvers<unknown> & { check: Check; limit?: Disposable }) | undefined;
 
-  function settle(end: (waiter: PromiseWithResolvers<CheckResult>) => void): void {
+  function settle(end: (waiter: PromiseWithResolvers<unknown>) => void): void {
     const ended = running;
     running = undefined;
     ended?.limit?.[Symbol.dispose]();
@@ -64,16 +62,21 @@ export function openValidatorWorker(checkMaxMs: number): ValidatorWorker {
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MB },
     });
     opened.unref();
-    opened.on('message', (result: CheckResult) => {
+    opened.on('message', (answer: CheckAnswer) => {
       if (opened !== worker) return;
-      if (result.kind === 'ready') {
-        isReady = true;
-        post();
-      } else if (result.kind === 'failed') {
-        settle(({ reject }) => reject(fromPlain(result.error)));
-      } else settle(({ resolve }) => resolve(result));
+      switch (answer.kind) {
+        case 'ready':
+          isReady = true;
+          post();
+          break;
+        case 'done':
+          settle(({ resolve }) => resolve(answer.result));
+          break;
+        case 'failed':
+          settle(({ reject }) => reject(fromPlain(answer.error)));
+      }
     });
-    // Out of memory, or ended by the check; before it is ready: it cannot start.
+    // Out of memory, or ended by the check; before it is ready, the thread cannot start.
     opened.on('error', (error) => {
       if (opened !== worker) return;
       void stop(isReady ? new CheckTimeoutError('of memory', { cause: error }) : (error as Error));
@@ -83,7 +86,7 @@ export function openValidatorWorker(checkMaxMs: number): ValidatorWorker {
 
   return {
     run(check) {
-      running = { ...Promise.withResolvers<CheckResult>(), check };
+      running = { ...Promise.withResolvers<unknown>(), check };
       const { promise } = running;
       worker ??= open();
       post();

@@ -6,13 +6,13 @@
  *   waiting --dequeued--> running --result--> (resolved);  running --timeout--> (rejected)
  */
 
-import { type JsonProblem, jsonProblem } from '../../proto/json/json-scan.ts';
+import { jsonProblem } from '../../proto/json/json-scan.ts';
 import { asFault, Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { openFairQueue } from '../../proto/sharing/fair-queue.ts';
-import type { Checked } from './manifests.ts';
-import type { Problem, SessionParams } from './session-params.ts';
-import { hasPatterns } from './session-patterns.ts';
-import type { Check, CheckResult, Params } from './validator-thread.ts';
+import type { Checked, Manifest } from './manifests.ts';
+import type { Params, Schema } from './params-schema.ts';
+import { hasPatterns, type Problem, type SessionParams } from './session-params.ts';
+import type { Check, Checks } from './validator-thread.ts';
 import {
   CheckTimeoutError,
   openValidatorWorker,
@@ -31,56 +31,35 @@ const WAITING_MAX = 1_000;
 /** Ours, in characters: a scan of them takes about a millisecond. */
 const SCANNED_HERE_MAX = 64 << 10;
 
-export type Validator = AsyncDisposable & {
-  /** The params as they hold, with defaults filled in. Throws INVALID_FIELD. */
-  params(
-    version: { id: string; projectId: string; paramsSchema: string | null },
-    params: Params,
-  ): Promise<Params>;
-  /** What is wrong with the patterns of a session's proxies. */
-  patterns(projectId: string, session: SessionParams): Promise<Problem | undefined>;
-  /** Whether a text is JSON. */
-  json(projectId: string, text: string, depthMax: number): Promise<JsonProblem | undefined>;
-  /** What a build of the project found. */
-  manifests(
-    projectId: string,
-    manifests: Extract<Check, { kind: 'manifests' }>['manifests'],
-  ): Promise<Checked>;
-};
+export type Validator = ReturnType<typeof openValidator>;
 
-type Waiter = {
-  check: Check;
-  resolve(result: CheckResult): void;
-  reject(error: Error): void;
-};
+type Waiter = PromiseWithResolvers<unknown> & { check: Check };
 
 /** A thread starts with its first check. */
-export function openValidator({ checkMaxMs = CHECK_MAX_MS, pauseMs = PAUSE_MS } = {}): Validator {
+export function openValidator({ checkMaxMs = CHECK_MAX_MS, pauseMs = PAUSE_MS } = {}) {
   const queue = new CheckQueue(checkMaxMs, pauseMs);
-  const run = async <K extends Check['kind']>(
-    projectId: string,
-    check: Extract<Check, { kind: K }>,
-  ): Promise<Extract<CheckResult, { kind: K }>> => {
-    // a thread answers a check with a result of the check's kind
-    return (await queue.run(projectId, check)) as Extract<CheckResult, { kind: K }>;
-  };
+  const run = async <K extends Check['kind']>(projectId: string, check: Check & { kind: K }) =>
+    // a thread returns what the check of that kind returns
+    (await queue.run(projectId, check)) as ReturnType<Checks[K]>;
   return {
-    async params({ id, projectId, paramsSchema }, params) {
+    /** The params with defaults filled in. Throws INVALID_FIELD. */
+    async params(version: Schema & { projectId: string }, params: Params): Promise<Params> {
+      const { id, projectId, paramsSchema } = version;
       if (paramsSchema === null) return params;
-      const version = { id, paramsSchema };
-      return (await run(projectId, { kind: 'params', version, params })).params;
+      return run(projectId, { kind: 'params', args: [{ id, paramsSchema }, params] });
     },
-    async patterns(projectId, session) {
+    /** The first invalid pattern of a session's proxies. */
+    async patterns(projectId: string, session: SessionParams): Promise<Problem | undefined> {
       if (!hasPatterns(session)) return undefined;
-      return (await run(projectId, { kind: 'patterns', session })).problem;
+      return run(projectId, { kind: 'patterns', args: [session] });
     },
-    async json(projectId, text, depthMax) {
+    /** The problem of a text that is not JSON. */
+    async json(projectId: string, text: string, depthMax: number) {
       if (text.length <= SCANNED_HERE_MAX) return jsonProblem(text, depthMax);
-      return (await run(projectId, { kind: 'json', text, depthMax })).problem;
+      return run(projectId, { kind: 'json', args: [text, depthMax] });
     },
-    async manifests(projectId, manifests) {
-      return (await run(projectId, { kind: 'manifests', manifests })).checked;
-    },
+    manifests: (projectId: string, found: readonly Manifest[]): Promise<Checked> =>
+      run(projectId, { kind: 'manifests', args: [found] }),
     [Symbol.asyncDispose]: () => queue.close(),
   };
 }
@@ -93,7 +72,7 @@ class CheckQueue {
   /** Projects whose check was ended, and until when they wait. */
   readonly #paused = new Map<string, number>();
   readonly #all: readonly ValidatorWorker[];
-  /** The last one has run a check last: the others start only when they are needed. */
+  /** The last one was used last: the others start only when they are needed. */
   readonly #idle: ValidatorWorker[];
   #isClosed = false;
 
@@ -103,19 +82,19 @@ class CheckQueue {
     this.#idle = [...this.#all];
   }
 
-  run(projectId: string, check: Check): Promise<CheckResult> {
+  run(projectId: string, check: Check): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(new Fault('DRAINING', 'Shutting down.'));
-    // A build is seldom, and has no second chance.
+    // Only params: a build is rare, and cannot be repeated.
     const isPaused = (this.#paused.get(projectId) ?? 0) > performance.now();
     if (isPaused && check.kind === 'params') return Promise.reject(tooSlow());
     if (!isPaused) this.#paused.delete(projectId);
     if (this.#waiting.sizeOf(projectId) >= WAITING_MAX) {
       return Promise.reject(new Fault('CORE_UNAVAILABLE', 'The service is overloaded.'));
     }
-    const { promise, resolve, reject } = Promise.withResolvers<CheckResult>();
-    this.#waiting.push(projectId, { check, resolve, reject });
+    const waiter = { ...Promise.withResolvers<unknown>(), check };
+    this.#waiting.push(projectId, waiter);
     this.#next();
-    return promise;
+    return waiter.promise;
   }
 
   async close(): Promise<void> {
@@ -158,8 +137,6 @@ class CheckQueue {
 }
 
 function tooSlow(): Fault {
-  return invalidField(
-    'params',
-    'took too long to check: the schema of the function is too complex.',
-  );
+  const problem = 'took too long to check: the schema of the function is too complex.';
+  return invalidField('params', problem);
 }

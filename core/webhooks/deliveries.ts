@@ -1,24 +1,26 @@
 /**
- * RPCs of senders: claim due deliveries with their signatures; report how attempts ended. Requires
- * the gateway token. Core has the secrets and signs at the claim; a sender receives URL, headers
- * and bytes. proto/spec/webhooks.md 1, 9. The states are in
+ * The calls of a gateway's webhook sender: claim due deliveries, and report how their attempts
+ * ended. They require the gateway token. Core has the secrets and signs at the claim; a sender
+ * receives URL, headers and bytes. proto/spec/webhooks.md 1, 9. The states are in
  * core/store/operations/delivery/claims.ts and attempts.ts.
  */
 
 import { DELIVERY_BATCH_MAX, RESPONSE_KEPT_BYTES } from '../../proto/common/limits.ts';
 import type { Log } from '../../proto/common/log.ts';
-import { type Metrics, NO_METRICS } from '../../proto/common/metrics.ts';
-import type {
+import type { Metrics } from '../../proto/common/metrics.ts';
+import {
   AttemptReport,
-  Claim,
-  DeliveryServiceService,
+  type Claim,
+  type DeliveryServiceService,
 } from '../../proto/gen/tabern/v1/deliveries.pb.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
+import type { Call } from '../../proto/rpc/local.ts';
+import { inRange } from '../api/checks.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
 import { longPoll } from '../api/long-poll.ts';
 import { isId } from '../common/ids.ts';
 import type { Sealer } from '../common/sealer.ts';
-import { FIVE_DAYS, type Rule } from '../delivery/disable.ts';
+import type { Rule } from '../delivery/disable.ts';
 import { jitterOf } from '../delivery/retry-schedule.ts';
 import { signatureHeaders } from '../delivery/sign.ts';
 import { countAttempt, countClaim } from '../maintenance/metrics.ts';
@@ -42,7 +44,7 @@ const LEASE_MS = 45_000;
 const PER_PROJECT_MAX = 32;
 /** In characters. Ours: one sentence. */
 const ERROR_MAX_LENGTH = 300;
-const NAME_MAX_LENGTH = 128;
+const NAME_LENGTH = { min: 1, max: 128, unit: ' characters' };
 const USER_AGENT = 'tabern-webhooks/1';
 
 type Options = {
@@ -51,15 +53,14 @@ type Options = {
   log: Log;
   now: () => number;
   /** Timestamp of signatures: receivers compare it with their own clock. */
-  wall?: () => number;
+  wall: () => number;
   /** From [0, 1), for the jitter. */
   random?: () => number;
-  rule?: Rule;
+  rule: Rule;
   /** Deliveries per second to one webhook. */
   ratePerS: number;
-  metrics?: Metrics;
-  /** Aborts when core closes: waiting claims are answered at once. */
-  closing?: AbortSignal;
+  metrics: Metrics;
+  closing: AbortSignal;
 };
 
 /** The answer to a sender. */
@@ -69,105 +70,69 @@ const NOTHING: Answer = { claims: [], goneWebhookIds: [] };
 export function deliveryService(
   options: Options,
 ): Service<typeof DeliveryServiceService, MachineCaller> {
-  const { store, log, now } = options;
-  const { closing = new AbortController().signal } = options;
-  const { random = Math.random, rule = FIVE_DAYS, ratePerS } = options;
-  const { metrics = NO_METRICS, wall = now } = options;
+  const { store, log, now, wall, random = Math.random, rule, ratePerS, metrics, closing } = options;
 
   function wantedBy(sender: Sender, max: number): ClaimWanted {
     const at = now();
-    const leaseUntil = at + LEASE_MS;
-    const jitter = jitterOf(random());
-    return {
-      ...sender,
-      max,
-      perProjectMax: PER_PROJECT_MAX,
-      ratePerS,
-      at,
-      leaseUntil,
-      jitter,
-    };
+    const limits = { max, perProjectMax: PER_PROJECT_MAX, ratePerS };
+    return { ...sender, ...limits, at, leaseUntil: at + LEASE_MS, jitter: jitterOf(random()) };
   }
 
-  /** The sender disconnected during the claim and would hold them for the whole lease. */
-  async function handedBack(claims: readonly ClaimedRow[]): Promise<Answer> {
-    if (claims.length === 0) return NOTHING;
-    const ends = claims.map(({ deliveryId, claimSeq, attemptId }) => ({
-      deliveryId,
-      claimSeq,
-      attemptId,
-      outcome: 'unsent' as const,
-      status: 0,
-      latencyMs: 0,
-      error: '',
-      response: Buffer.alloc(0),
-      retryAfterS: null,
-      abortMessage: false,
-      jitter: 1,
-    }));
-    await store.reportAttempts({ ends, at: now(), rule });
+  async function answered(claimed: Claimed, { signal }: Call): Promise<Answer> {
+    if (!signal.aborted) {
+      for (const claim of claimed.claims) countClaim(metrics, claim, wall());
+      return { claims: signed(claimed, options), goneWebhookIds: claimed.gone };
+    }
+    // The sender disconnected during the claim: the deliveries would wait for the whole lease.
+    const ends = claimed.claims.map(({ deliveryId, claimSeq, attemptId }) =>
+      endOf(AttemptReport.fromPartial({ deliveryId, claimSeq, attemptId, outcome: 'UNSENT' }), 1),
+    );
+    if (ends.length > 0) await store.reportAttempts({ ends, at: now(), rule });
     return NOTHING;
   }
 
-  function answered(claimed: Claimed): Answer {
-    for (const claim of claimed.claims) countClaim(metrics, claim, wall());
-    return { claims: signed(claimed, options), goneWebhookIds: claimed.gone };
-  }
-
   return {
-    async claimDeliveries(request, { call }) {
-      const { senderId, instanceId, max, waitMs } = checkedClaim(request);
+    async claimDeliveries({ max, waitMs, ...sender }, { call }) {
+      checkSender(sender, max);
+      inRange('waitMs', waitMs, { max: WAIT_MAX_MS });
       let looks = 0;
       const look = () => {
         looks += 1;
-        return store.claimDeliveries(wantedBy({ senderId, instanceId }, max));
+        return store.claimDeliveries(wantedBy(sender, max));
       };
       const claimed = await longPoll(store, 'deliveries', look, {
-        until: performance.now() + waitMs,
+        call,
+        closing,
+        waitMs,
         isDone: ({ claims, gone }) =>
           claims.length > 0 || gone.length > 0 || (max === 0 && looks > 1),
-        signal: AbortSignal.any([call.signal, closing]),
         againMs: ({ nextDue }) => (max > 0 && nextDue !== null ? nextDue - now() : waitMs),
       });
-      // Nothing is claimed for a sender that disconnected.
-      return call.signal.aborted ? handedBack(claimed.claims) : answered(claimed);
+      return answered(claimed, call);
     },
 
-    async reportAttempts({ senderId, instanceId, reports, max }, { call }) {
-      checkSender(senderId, instanceId);
-      if (reports.length > DELIVERY_BATCH_MAX)
+    async reportAttempts({ reports, max, ...sender }, { call }) {
+      checkSender(sender, max);
+      if (reports.length > DELIVERY_BATCH_MAX) {
         throw invalidField('reports', `holds at most ${DELIVERY_BATCH_MAX}.`);
-      if (max > DELIVERY_BATCH_MAX)
-        throw invalidField('max', `must be 0 to ${DELIVERY_BATCH_MAX}.`);
+      }
       const ends = reports.map((report) => endOf(report, jitterOf(random())));
       for (const end of ends) countAttempt(metrics, end);
-      const next = wantedBy({ senderId, instanceId }, max);
+      const next = wantedBy(sender, max);
       const { disabled, claimed } = await store.reportAttempts({ ends, at: next.at, rule, next });
       for (const webhookId of disabled) {
         const hours = rule.disableAfterMs / 3_600_000;
         log.warn({ webhookId, reason: 'failing_5d', hours }, 'a webhook was disabled');
       }
-      if (claimed === undefined) return NOTHING;
-      return call.signal.aborted ? handedBack(claimed.claims) : answered(claimed);
+      return claimed === undefined ? NOTHING : answered(claimed, call);
     },
   };
 }
 
-function checkedClaim<
-  R extends { senderId: string; instanceId: string; max: number; waitMs: number },
->(request: R): R {
-  checkSender(request.senderId, request.instanceId);
-  if (request.max > DELIVERY_BATCH_MAX)
-    throw invalidField('max', `must be 0 to ${DELIVERY_BATCH_MAX}.`);
-  if (request.waitMs > WAIT_MAX_MS) throw invalidField('waitMs', `must be 0 to ${WAIT_MAX_MS}.`);
-  return request;
-}
-
-function checkSender(senderId: string, instanceId: string): void {
-  if (senderId === '' || senderId.length > NAME_MAX_LENGTH) {
-    throw invalidField('senderId', `must be 1 to ${NAME_MAX_LENGTH} characters.`);
-  }
+function checkSender({ senderId, instanceId }: Sender, max: number): void {
+  inRange('senderId', senderId.length, NAME_LENGTH);
   if (!isId(instanceId)) throw invalidField('instanceId', 'must be a UUID.');
+  inRange('max', max, { max: DELIVERY_BATCH_MAX });
 }
 
 /**
@@ -175,21 +140,18 @@ function checkSender(senderId: string, instanceId: string): void {
  * which counts as a failure.
  */
 function signed({ claims, secrets }: Claimed, options: Options): Claim[] {
-  const { sealer, log, now, wall = now } = options;
+  const { sealer, log, wall } = options;
   const timestampS = Math.floor(wall() / 1_000);
   const keysOf = new Map<string, Uint8Array[]>();
-  const keys = (webhookId: string) => {
-    const known = keysOf.get(webhookId);
-    if (known) return known;
-    const opened = (secrets[webhookId] ?? []).map(({ seq, sealed }) =>
+  const open = (webhookId: string) =>
+    (secrets[webhookId] ?? []).map(({ seq, sealed }) =>
       sealer.open(sealed, secretData(webhookId, seq)),
     );
-    keysOf.set(webhookId, opened);
-    return opened;
-  };
   return claims.flatMap((row) => {
     try {
-      return [toClaim(row, timestampS, keys(row.webhookId))];
+      const keys = keysOf.get(row.webhookId) ?? open(row.webhookId);
+      keysOf.set(row.webhookId, keys);
+      return [toClaim(row, timestampS, keys)];
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       log.error({ err: error, webhookId: row.webhookId }, 'a delivery cannot be signed');
@@ -210,26 +172,13 @@ function toClaim(row: ClaimedRow, timestampS: number, keys: Uint8Array[]): Claim
   return { deliveryId, claimSeq, attemptId, webhookId, endpoint, headers, body };
 }
 
-const OUTCOMES = {
-  UNSENT: 'unsent',
-  OK: 'ok',
-  HTTP: 'http',
-  TIMEOUT: 'timeout',
-  DNS: 'dns',
-  CONNECT: 'connect',
-  TLS: 'tls',
-  BLOCKED: 'blocked',
-  RESET: 'reset',
-  PROTOCOL: 'protocol',
-} as const satisfies Record<AttemptReport['outcome'], AttemptEnd['outcome']>;
-
 function endOf(report: AttemptReport, jitter: number): AttemptEnd {
   const { deliveryId, claimSeq, attemptId, status, latencyMs, abortMessage } = report;
   return {
     deliveryId,
     claimSeq,
     attemptId,
-    outcome: OUTCOMES[report.outcome],
+    outcome: report.outcome.toLowerCase() as Lowercase<AttemptReport['outcome']>,
     status,
     latencyMs,
     abortMessage,

@@ -8,7 +8,8 @@ import type {
   Delivery_Attempt,
   WebhookServiceService,
 } from '../../proto/gen/tabern/v1/webhooks.pb.ts';
-import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
+import { dateOf } from '../api/answers.ts';
+import { invalidCursor, orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { readPage } from '../api/pagination.ts';
 import { pathId } from '../common/ids.ts';
@@ -17,49 +18,27 @@ import type { Store } from '../store/types.ts';
 
 type Handlers = Service<typeof WebhookServiceService, ProjectCaller>;
 
-const STATUSES = {
-  pending: 'PENDING',
-  in_flight: 'IN_FLIGHT',
-  delivered: 'DELIVERED',
-  exhausted: 'EXHAUSTED',
-  skipped: 'SKIPPED',
-  cancelled: 'CANCELLED',
-} as const satisfies Record<DeliveryState, Delivery['status']>;
-
-const STATES = Object.keys(STATUSES) as DeliveryState[];
-
 export function deliveryViews(store: Store): Pick<Handlers, 'listDeliveries' | 'getDelivery'> {
   return {
     async listDeliveries({ id, status, eventType, resourceId, ...page }, { projectId }) {
-      const state = status === undefined ? undefined : stateOf(status);
+      const state = status?.toLowerCase() as Lowercase<Delivery['status']> | undefined;
       const wanted = { webhookId: pathId('id', id), projectId, state, eventType, resourceId };
       const read = async (bounds: { before: string | undefined; limit: number }) => {
         const before = bounds.before?.toLowerCase();
         const rows = await store.listDeliveries({ ...wanted, ...bounds, before });
-        if (rows === undefined) throw notFound('Webhook', id);
-        if (rows !== 'unknown-cursor') return rows;
-        throw new Fault('INVALID_CURSOR', '`cursor` is not valid.', { field: 'cursor' });
+        if (rows === 'unknown-cursor') throw invalidCursor();
+        return orNotFound(rows, 'Webhook', id);
       };
       return readPage(page, read, (row) => toDelivery(row));
     },
 
     async getDelivery({ id, deliveryId }, { projectId }) {
-      const wanted = {
-        webhookId: pathId('id', id),
-        projectId,
-        id: pathId('deliveryId', deliveryId),
-      };
-      const found = await store.getDelivery(wanted);
-      if (!found) throw notFound('Delivery', deliveryId);
+      const webhookId = pathId('id', id);
+      const wanted = { webhookId, projectId, id: pathId('deliveryId', deliveryId) };
+      const found = orNotFound(await store.getDelivery(wanted), 'Delivery', deliveryId);
       return { delivery: toDelivery(found.delivery, found.attempts) };
     },
   };
-}
-
-function stateOf(status: Delivery['status']): DeliveryState {
-  const state = STATES.find((one) => STATUSES[one] === status);
-  if (state === undefined) throw invalidField('status', 'is not one of a delivery.');
-  return state;
 }
 
 export function toDelivery(row: DeliveryRow, attempts: readonly AttemptRow[] = []): Delivery {
@@ -70,7 +49,7 @@ export function toDelivery(row: DeliveryRow, attempts: readonly AttemptRow[] = [
     eventType,
     resourceId,
     tries,
-    status: STATUSES[row.state],
+    status: row.state.toUpperCase() as Uppercase<DeliveryState>,
     reason: row.reason ?? undefined,
     createdAt: new Date(row.createdAt),
     nextAttemptAt: dateOf(row.due),
@@ -95,15 +74,9 @@ function toAttempt(row: AttemptRow): Delivery_Attempt {
   };
 }
 
-/**
- * The response of an endpoint, made safe for display: it is untrusted. proto/spec/webhooks.md 5.
- */
+/** The untrusted response of an endpoint, safe for display. proto/spec/webhooks.md 5. */
 function excerpt(bytes: Uint8Array): string {
   return Buffer.from(bytes)
-    .toString('utf8')
+    .toString()
     .replace(/\p{Cc}/gu, '');
-}
-
-function dateOf(at: number | null): Date | undefined {
-  return at === null ? undefined : new Date(at);
 }

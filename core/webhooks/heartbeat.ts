@@ -12,15 +12,16 @@ const GAP_MIN_MS = 10 * 60_000;
 
 type Options = { store: Pick<Store, 'beat'>; log: Log; now: () => number; periodMs?: number };
 
-/** Beats at once and periodically; throws when the first beat fails. */
+/** Stores a heartbeat at once and periodically; throws when the first one fails. */
 export async function startHeartbeat(options: Options): Promise<AsyncDisposable> {
   const { store, log, now, periodMs = PERIOD_MS } = options;
 
   async function beat(): Promise<void> {
     const { gapMs } = await store.beat({ at: now(), gapMinMs: GAP_MIN_MS });
-    if (gapMs > 0) log.info({ gapMs }, 'core was down; failing webhooks are not charged for it');
+    if (gapMs > 0)
+      log.info({ gapMs }, 'core was down: the time does not count against failing webhooks');
   }
 
   await beat();
-  return periodically(periodMs, beat, { log, failure: 'no heartbeat' });
+  return periodically(periodMs, beat, { log, failure: 'storing the heartbeat failed' });
 }

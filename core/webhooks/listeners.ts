@@ -5,10 +5,11 @@
  */
 
 import type { WebhookServiceService } from '../../proto/gen/tabern/v1/webhooks.pb.ts';
-import { Fault, invalidField } from '../../proto/rpc/errors.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
 import { openShares } from '../../proto/sharing/shares.ts';
+import { inRange, invalidCursor } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
-import { longPoll, waitUntil } from '../api/long-poll.ts';
+import { longPoll } from '../api/long-poll.ts';
 import type { HeardEvent } from '../store/types/deliveries.ts';
 import type { Store } from '../store/types.ts';
 
@@ -27,13 +28,11 @@ const CURSOR = /^e([0-9a-z]{1,10})$/;
 type Options = {
   store: Store;
   now: () => number;
-  /** Aborts when core closes: waiting polls are answered at once. */
-  closing?: AbortSignal | undefined;
+  closing: AbortSignal;
 };
 
 export function listenerHandlers(options: Options): Pick<Handlers, 'listEvents'> {
-  const { store, now, closing = new AbortController().signal } = options;
-
+  const { store, now, closing } = options;
   const polls = openShares(Number.POSITIVE_INFINITY, POLLS_MAX);
 
   /** A slot among the project's polls. Throws CONCURRENCY_LIMIT when none is free. */
@@ -47,22 +46,21 @@ export function listenerHandlers(options: Options): Pick<Handlers, 'listEvents'>
 
   return {
     async listEvents({ cursor, limit = LIMIT_MAX, wait = 0 }, { projectId, call }) {
-      if (limit < 1 || limit > LIMIT_MAX) throw invalidField('limit', `must be 1 to ${LIMIT_MAX}.`);
-      if (wait > WAIT_MAX_S) throw invalidField('wait', `must be 0 to ${WAIT_MAX_S}.`);
+      inRange('limit', limit, { min: 1, max: LIMIT_MAX });
+      inRange('wait', wait, { max: WAIT_MAX_S });
       using _ = enter(projectId);
       const behind = cursor === undefined ? undefined : readCursor(cursor);
       const last = await store.listen({ projectId, until: now() + LISTENING_MS });
       if (behind === undefined) return { data: [], nextCursor: writeCursor(last) };
       const look = () => store.eventsAfter({ projectId, after: behind, limit });
       const events = await longPoll(store, `events:${projectId}`, look, {
-        until: waitUntil(call, wait * 1_000),
+        call,
+        closing,
+        waitMs: wait * 1_000,
         isDone: ({ length }) => length > 0,
-        signal: AbortSignal.any([call.signal, closing]),
       });
-      return {
-        data: events.map(toEvent),
-        nextCursor: writeCursor(events.at(-1)?.seq ?? behind),
-      };
+      const data = events.map(toEvent);
+      return { data, nextCursor: writeCursor(events.at(-1)?.seq ?? behind) };
     },
   };
 }
@@ -77,6 +75,6 @@ function writeCursor(seq: number): string {
 
 function readCursor(text: string): number {
   const digits = CURSOR.exec(text)?.[1];
-  if (digits !== undefined) return Number.parseInt(digits, 36);
-  throw new Fault('INVALID_CURSOR', '`cursor` is not valid.', { field: 'cursor' });
+  if (digits === undefined) throw invalidCursor();
+  return Number.parseInt(digits, 36);
 }

@@ -5,7 +5,8 @@
  */
 
 import type { WebhookServiceService } from '../../proto/gen/tabern/v1/webhooks.pb.ts';
-import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
+import { Fault, invalidField } from '../../proto/rpc/errors.ts';
+import { orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { newId, pathId } from '../common/ids.ts';
 import type { Store } from '../store/types.ts';
@@ -26,25 +27,21 @@ const RECOVER_SPAN_MS = 30 * 86_400_000;
 /** A date, or a date and time with its zone. */
 const ISO_8601 = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/;
 
-type Span = { since: number; until: number };
-
-export function replayHandlers(
+export function redeliveryHandlers(
   store: Store,
   now: () => number,
 ): Pick<Handlers, 'sendTest' | 'replayDelivery' | 'recoverDeliveries'> {
   return {
     async sendTest({ id }, { projectId }) {
       const wanted = { webhookId: pathId('id', id), projectId, eventId: newId(), at: now() };
-      const row = await store.sendTestEvent(wanted);
-      if (!row) throw notFound('Webhook', id);
+      const row = orNotFound(await store.sendTestEvent(wanted), 'Webhook', id);
       return { delivery: toDelivery(row) };
     },
 
     async replayDelivery({ id, deliveryId }, { projectId }) {
       const webhookId = pathId('id', id);
       const wanted = { webhookId, projectId, id: pathId('deliveryId', deliveryId), at: now() };
-      const row = await store.redeliver(wanted);
-      if (!row) throw notFound('Delivery', deliveryId);
+      const row = orNotFound(await store.redeliver(wanted), 'Delivery', deliveryId);
       if (row === 'not-ended') {
         throw new Fault('DELIVERY_NOT_ENDED', 'The delivery has not ended.', { id: deliveryId });
       }
@@ -57,8 +54,8 @@ export function replayHandlers(
       let [recovered, after] = [0, 0];
       while (recovered < RECOVER_MAX && !call.signal.aborted) {
         const max = Math.min(RECOVER_BATCH, RECOVER_MAX - recovered);
-        const batch = await store.recoverDeliveries({ ...wanted, max, after, at: now() });
-        if (!batch) throw notFound('Webhook', id);
+        const found = await store.recoverDeliveries({ ...wanted, max, after, at: now() });
+        const batch = orNotFound(found, 'Webhook', id);
         recovered += batch.count;
         after = batch.last;
         if (batch.count < max) break;
@@ -68,7 +65,7 @@ export function replayHandlers(
   };
 }
 
-function spanOf(sinceText: string, untilText: string | undefined, at: number): Span {
+function spanOf(sinceText: string, untilText: string | undefined, at: number) {
   const since = timeOf('since', sinceText);
   const until = untilText === undefined ? at : timeOf('until', untilText);
   if (since > until) throw invalidField('since', 'must not be after `until`.');

@@ -9,6 +9,8 @@ import { must } from '../../proto/common/must.ts';
 import type { Webhook, WebhookServiceService } from '../../proto/gen/tabern/v1/webhooks.pb.ts';
 import { checkEndpoint } from '../../proto/network/webhook-endpoint.ts';
 import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
+import { dateOf, resourceOf } from '../api/answers.ts';
+import { orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { readPage } from '../api/pagination.ts';
 import { newId, pathId } from '../common/ids.ts';
@@ -18,7 +20,7 @@ import type { WebhookRow, WrittenWebhook } from '../store/types/webhooks.ts';
 import type { Store } from '../store/types.ts';
 import { deliveryViews } from './delivery-list.ts';
 import { listenerHandlers } from './listeners.ts';
-import { replayHandlers } from './redeliveries.ts';
+import { redeliveryHandlers } from './redeliveries.ts';
 
 /**
  * A closed list at registration; receivers ignore unknown types. Source: proto/spec/webhooks.md 11.
@@ -31,8 +33,7 @@ export const EVENT_TYPES = [
   'functions.invocations.running',
   'functions.invocations.completed',
   'functions.invocations.failed',
-] as const;
-export type EventType = (typeof EVENT_TYPES)[number];
+];
 
 /** Ours: limits the fan-out of one event. */
 const WEBHOOKS_MAX = 100;
@@ -47,11 +48,10 @@ type Options = {
   now: () => number;
   /** Allowed addresses in addition to public ones. */
   allow: BlockList;
-  /** Aborts when core closes. */
-  closing?: AbortSignal;
+  closing: AbortSignal;
 };
 
-/** The associated data that a secret is sealed with. */
+/** The associated data of a sealed secret. */
 export function secretData(webhookId: string, seq: number): string {
   return `webhook_secrets/${webhookId}/${seq}`;
 }
@@ -70,7 +70,7 @@ export function webhookService(
       const sealed = sealer.seal(secret, secretData(id, 1));
       const row = { id, projectId, endpoint, endpointKey: key, eventTypes: types, sealed };
       const made = await store.createWebhook({ ...row, at: now() }, WEBHOOKS_MAX);
-      return { webhook: { ...toProto(taken(made)), secret: writeSecret(secret) } };
+      return { webhook: { ...toProto(written(made)), secret: writeSecret(secret) } };
     },
 
     async listWebhooks(request, { projectId }) {
@@ -79,8 +79,7 @@ export function webhookService(
 
     async getWebhook({ id }, caller) {
       const row = await store.getWebhook(wanted(id, caller));
-      if (!row) throw notFound('Webhook', id);
-      return { webhook: toProto(row) };
+      return { webhook: toProto(orNotFound(row, 'Webhook', id)) };
     },
 
     async updateWebhook({ id, endpoint: text, eventTypes }, caller) {
@@ -91,9 +90,8 @@ export function webhookService(
       const endpoint = text === undefined ? undefined : checkedEndpoint(text, allow);
       const types = eventTypes.length === 0 ? undefined : checkedTypes(eventTypes);
       const change = { ...own, endpoint, eventTypes: types, at: now() };
-      const written = await store.updateWebhook(change);
-      if (!written) throw notFound('Webhook', id);
-      return { webhook: toProto(taken(written)) };
+      const outcome = orNotFound(await store.updateWebhook(change), 'Webhook', id);
+      return { webhook: toProto(written(outcome)) };
     },
 
     async deleteWebhook({ id }, caller) {
@@ -108,22 +106,21 @@ export function webhookService(
 
     async enableWebhook({ id }, caller) {
       const row = await store.enableWebhook({ ...wanted(id, caller), at: now() });
-      if (!row) throw notFound('Webhook', id);
-      return { webhook: toProto(row) };
+      return { webhook: toProto(orNotFound(row, 'Webhook', id)) };
     },
 
     ...deliveryViews(store),
-    ...replayHandlers(store, now),
+    ...redeliveryHandlers(store, now),
     ...listenerHandlers(options),
   };
 }
 
-/** The caller's own; the interface types the id as a UUID, so anything else is malformed. */
+/** The project's webhook. The interface has UUIDs as ids: other text is malformed. */
 function wanted(id: string, { projectId }: ProjectCaller) {
   return { id: pathId('id', id), projectId };
 }
 
-/** Ours: two concurrent rotations both succeed, one after the other; more at once are a mistake. */
+/** Ours: two concurrent rotations both succeed, one after the other. */
 const RACES_MAX = 4;
 
 /**
@@ -147,9 +144,8 @@ async function rotate(
     if (added === 'too-many') throw tooManySecrets();
     if (added === 'missing') break;
   }
-  if (await store.getWebhook(own))
-    throw new Fault('CORE_UNAVAILABLE', 'Too many rotations at once.');
-  throw notFound('Webhook', own.id);
+  orNotFound(await store.getWebhook(own), 'Webhook', own.id);
+  throw new Fault('CORE_UNAVAILABLE', 'Too many rotations at once.');
 }
 
 function tooManySecrets(): Fault {
@@ -170,8 +166,7 @@ function checkedTypes(types: readonly string[]): string[] {
     const message = '`eventTypes` must name at least one event type.';
     throw new Fault('UNKNOWN_EVENT_TYPE', message, { field: 'eventTypes' });
   }
-  const known: readonly string[] = EVENT_TYPES;
-  const unknown = types.find((type) => !known.includes(type));
+  const unknown = types.find((type) => !EVENT_TYPES.includes(type));
   if (unknown !== undefined) {
     const message = `Unknown event type "${unknown.slice(0, 100)}".`;
     throw new Fault('UNKNOWN_EVENT_TYPE', message, { field: 'eventTypes' });
@@ -179,10 +174,10 @@ function checkedTypes(types: readonly string[]): string[] {
   return [...new Set(types)].sort();
 }
 
-function taken(written: WrittenWebhook): WebhookRow {
-  switch (written.outcome) {
+function written(change: WrittenWebhook): WebhookRow {
+  switch (change.outcome) {
     case 'written':
-      return must(written.webhook, 'webhook');
+      return must(change.webhook, 'webhook');
     case 'endpoint-taken':
       throw new Fault('ENDPOINT_EXISTS', 'This endpoint is already registered.');
     case 'too-many':
@@ -194,19 +189,12 @@ function taken(written: WrittenWebhook): WebhookRow {
 
 function toProto(row: WebhookRow): Webhook {
   return {
-    id: row.id,
-    projectId: row.projectId,
+    ...resourceOf(row),
     endpoint: row.endpoint,
     eventTypes: row.eventTypes,
-    createdAt: new Date(row.createdAt),
-    updatedAt: new Date(row.updatedAt),
     status: row.status === 'enabled' ? 'ENABLED' : 'DISABLED',
     disabledAt: dateOf(row.disabledAt),
     disabledReason: row.disabledReason ?? undefined,
     failingSince: dateOf(row.firstFailureAt),
   };
-}
-
-function dateOf(at: number | null): Date | undefined {
-  return at === null ? undefined : new Date(at);
 }

@@ -3,22 +3,19 @@
 import { readFileSync } from 'node:fs';
 import { columns } from '../../proto/common/text-table.ts';
 import { environment } from '../config.ts';
-import type { Command } from './command.ts';
+import { type Command, flag } from './command.ts';
 import { completionScript } from './completion.ts';
 import { shownSettings } from './settings/apply.ts';
 
 /** `every` returns the whole table, including this section, after it is built. */
-export function about(
-  every: () => readonly Command[],
-  flagsOf: (command: Command) => readonly { flags: string }[],
-): readonly Command[] {
+export function about(every: () => readonly Command[]): readonly Command[] {
   return [
     {
       usage: 'config',
       description: 'show every setting with its value and source; secrets are masked',
       example: 'tabern config --config tabern.json',
       kind: 'settings',
-      flags: [{ flags: '--json', description: 'print JSON alone' }],
+      flags: [flag('--json', 'print JSON alone')],
       run: async (_, { json }) => {
         const shown = shownSettings(environment());
         const rows = shown.map(({ name, value, from }) => [name, value, from]);
@@ -43,7 +40,7 @@ export function about(
       example: 'eval "$(tabern completion bash)"',
       kind: 'local',
       run: async ([shell = '']) => {
-        process.stdout.write(completionScript(shell, every(), flagsOf));
+        process.stdout.write(completionScript(shell, every()));
         return 0;
       },
     },

@@ -5,18 +5,11 @@
 /** Parsed options, by their names in lower camel case. */
 export type Given = Readonly<Record<string, string | boolean | undefined>>;
 
-export type Flag = {
-  /** In commander's syntax: `--params <json>`, `-f, --follow`. */
-  flags: string;
-  description: string;
-  default?: string;
-};
+/** `flags` is in commander's syntax: `--params <json>`, `-f, --follow`. */
+export type Flag = { flags: string; description: string; default?: string | undefined };
 
 export type Command = {
-  /**
-   * Command line behind `tabern`: words, then <required> and [optional] arguments; the last may be
-   * <variadic...>.
-   */
+  /** Words, then <required> and [optional] arguments; the last may be <variadic...>. */
   usage: string;
   /** One line without a full stop. */
   description: string;
@@ -35,3 +28,12 @@ export type Command = {
 
 /** Commands under one heading of `tabern --help`. */
 export type Section = { heading: string; commands: readonly Command[] };
+
+export function flag(flags: string, description: string, fallback?: string): Flag {
+  return { flags, description, default: fallback };
+}
+
+/** The words of a usage before its arguments. */
+export function wordsOf(usage: string): string[] {
+  return usage.split(' ').filter((word) => !/^[<[]/.test(word));
+}

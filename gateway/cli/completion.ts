@@ -2,36 +2,29 @@
  * `tabern completion SHELL`: prints a script that completes words and flags of the command table.
  */
 import { ConfigError } from '../../proto/common/env.ts';
-import type { Command } from './command.ts';
+import { type Command, wordsOf } from './command.ts';
+import { flagsOf } from './flags.ts';
 
 /** Words that may follow each prefix of a command line: `keys` -> create, list, revoke. */
 type Tree = ReadonlyMap<string, readonly string[]>;
 
 const SHELLS = { bash, zsh, fish } as const;
 
-/** `flagsOf` returns all flags of a command. Throws ConfigError for an unsupported shell. */
-export function completionScript(
-  shell: string,
-  commands: readonly Command[],
-  flagsOf: (command: Command) => readonly { flags: string }[],
-): string {
+/** Throws ConfigError for an unsupported shell. */
+export function completionScript(shell: string, commands: readonly Command[]): string {
   const write = Object.hasOwn(SHELLS, shell) ? SHELLS[shell as keyof typeof SHELLS] : undefined;
   if (!write) throw new ConfigError(`the shell must be one of ${Object.keys(SHELLS).join(', ')}`);
-  return write(treeOf(commands, flagsOf));
+  return write(treeOf(commands));
 }
 
-function treeOf(
-  commands: readonly Command[],
-  flagsOf: (command: Command) => readonly { flags: string }[],
-): Tree {
+function treeOf(commands: readonly Command[]): Tree {
   const tree = new Map<string, string[]>();
   const add = (start: string, word: string) => {
     const words = tree.get(start) ?? [];
-    tree.set(start, words);
-    if (!words.includes(word)) words.push(word);
+    if (!words.includes(word)) tree.set(start, [...words, word]);
   };
   for (const command of commands) {
-    const words = command.usage.split(' ').filter((word) => !/^[<[]/.test(word));
+    const words = wordsOf(command.usage);
     for (const [at, word] of words.entries()) add(words.slice(0, at).join(' '), word);
     for (const { flags } of flagsOf(command)) {
       for (const flag of flags.match(/--[a-z-]+/g) ?? []) add(words.join(' '), flag);

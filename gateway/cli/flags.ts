@@ -1,36 +1,25 @@
 /** The options of a command: its own, and those shared by all commands of its kind. */
 import { SETTINGS } from '../../proto/common/settings/table.ts';
 import { described, type Role, type Row } from '../../proto/common/settings/types.ts';
-import type { Command, Flag } from './command.ts';
+import { type Command, type Flag, flag } from './command.ts';
 import { wordOf } from './settings/apply.ts';
 
-const CONFIG: Flag = {
-  flags: '--config <file>',
-  description: 'path of a settings file (JSON); default TABERN_CONFIG',
-};
+const JSON_ALONE = flag('--json', 'print JSON alone');
+const CONFIG = flag('--config <file>', 'path of a settings file (JSON); default TABERN_CONFIG');
 
 /** Options of commands that call the service. */
 const OF_PROJECT: readonly Flag[] = [
-  {
-    flags: '--base-url <url>',
-    description: 'URL of the service; default TABERN_BASE_URL, or http://127.0.0.1:4747',
-  },
-  { flags: '--api-key <key>', description: 'API key; default TABERN_API_KEY' },
-  { flags: '--json', description: 'print JSON alone' },
+  flag('--base-url <url>', 'URL of the service; default TABERN_BASE_URL, or http://127.0.0.1:4747'),
+  flag('--api-key <key>', 'API key; default TABERN_API_KEY'),
+  JSON_ALONE,
   CONFIG,
 ];
 
 /** Options of commands that use a data directory. */
 const OF_OPERATOR: readonly Flag[] = [
-  {
-    flags: '--data <directory>',
-    description: 'data directory; default TABERN_DATA, or ./tabern_data',
-  },
-  {
-    flags: '--core <address>',
-    description: 'address of core; default TABERN_CORE, or the socket in --data',
-  },
-  { flags: '--json', description: 'print JSON alone' },
+  flag('--data <directory>', 'data directory; default TABERN_DATA, or ./tabern_data'),
+  flag('--core <address>', 'address of core; default TABERN_CORE, or the socket in --data'),
+  JSON_ALONE,
   CONFIG,
 ];
 
@@ -69,8 +58,5 @@ export function rolesOf({ usage, kind }: Command): readonly Role[] {
 function asFlag(row: Row): Flag {
   const { name, default: fallback } = row;
   const otherwise = fallback === undefined ? '' : `, or ${fallback}`;
-  return {
-    flags: `${wordOf(name)} <value>`,
-    description: `${described(row)}; TABERN_${name}${otherwise}`,
-  };
+  return flag(`${wordOf(name)} <value>`, `${described(row)}; TABERN_${name}${otherwise}`);
 }

@@ -1,5 +1,6 @@
 /** Commands for developers of functions. */
-import type { Command } from './command.ts';
+import { type Command, flag } from './command.ts';
+import { ownCommand } from './own-command.ts';
 
 export const FUNCTIONS: readonly Command[] = [
   {
@@ -7,7 +8,8 @@ export const FUNCTIONS: readonly Command[] = [
     description: 'create a small project, ready to publish',
     example: 'tabern init first-function',
     kind: 'local',
-    run: async ([directory = '']) => (await import('../../runner/cli/init.ts')).run(directory),
+    run: async ([directory = '']) =>
+      (await import('../../runner/cli/init.ts')).run(directory, ownCommand),
   },
   {
     usage: 'dev <entry>',
@@ -15,8 +17,8 @@ export const FUNCTIONS: readonly Command[] = [
     example: 'tabern dev index.ts',
     kind: 'local',
     flags: [
-      { flags: '--port <port>', description: 'port to listen on', default: '14113' },
-      { flags: '--host <host>', description: 'address to listen on', default: '127.0.0.1' },
+      flag('--port <port>', 'port to listen on', '14113'),
+      flag('--host <host>', 'address to listen on', '127.0.0.1'),
     ],
     run: async ([entry = ''], given) => (await import('../../runner/cli/dev.ts')).run(entry, given),
   },
@@ -33,7 +35,7 @@ export const FUNCTIONS: readonly Command[] = [
     description: 'run a function, by id or name, and wait for its result',
     example: `tabern invoke title --params '{"url":"https://example.org/"}'`,
     kind: 'project',
-    flags: [{ flags: '--params <json>', description: 'params of the handler', default: '{}' }],
+    flags: [flag('--params <json>', 'params of the handler', '{}')],
     run: async ([name = ''], given) =>
       (await import('../../runner/cli/invoke.ts')).run(name, given),
   },
@@ -42,7 +44,8 @@ export const FUNCTIONS: readonly Command[] = [
     description: 'cancel a pending or running invocation',
     example: 'tabern cancel 0198c0de-0000-7000-8000-000000000000',
     kind: 'project',
-    run: async ([id = ''], given) => (await import('../../runner/cli/cancel.ts')).run(id, given),
+    run: async (words, given) =>
+      (await import('../../runner/cli/objects.ts')).run('cancel', words, given),
   },
   {
     usage: 'logs <invocation-id>',
@@ -50,8 +53,8 @@ export const FUNCTIONS: readonly Command[] = [
     example: 'tabern logs 0198c0de-0000-7000-8000-000000000000',
     kind: 'project',
     flags: [
-      { flags: '-f, --follow', description: 'follow the log until the end' },
-      { flags: '--build', description: 'the id is a build id: print the log of the build' },
+      flag('-f, --follow', 'follow the log until the end'),
+      flag('--build', 'the id is a build id: print the log of the build'),
     ],
     run: async ([id = ''], given) => (await import('../../runner/cli/logs.ts')).run(id, given),
   },
@@ -61,15 +64,12 @@ export const FUNCTIONS: readonly Command[] = [
     example: 'tabern listen --forward-to http://localhost:3000/hook',
     kind: 'project',
     flags: [
-      {
-        flags: '--forward-to <url>',
-        description: 'URL to POST the events to, such as http://localhost:3000/hook',
-      },
-      { flags: '--types <types>', description: 'only these event types, comma-separated' },
-      {
-        flags: '--secret <secret>',
-        description: 'signing secret (whsec_...); generated when absent',
-      },
+      flag('--forward-to <url>', 'URL to POST the events to, such as http://localhost:3000/hook'),
+      flag('--types <types>', 'only these event types, comma-separated'),
+      flag(
+        '--secret <secret>',
+        'signing secret (whsec_...); absent: one for this project and URL, kept for later runs',
+      ),
     ],
     run: async (_, given) => (await import('../../runner/cli/listen.ts')).run(given),
   },

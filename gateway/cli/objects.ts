@@ -1,64 +1,74 @@
-/** Commands for a project's resources: sessions, contexts, webhooks. */
-import type { Command, Flag } from './command.ts';
+/** Commands for a project's resources: functions, sessions, contexts, webhooks. */
+import { type Command, flag, wordsOf } from './command.ts';
 
 type Action = import('../../runner/cli/objects.ts').Action;
 
 const ID = '0198c0de-0000-7000-8000-000000000000';
 
+const PUBLISHED: readonly Command[] = [
+  object('functions list', 'list functions, newest first'),
+  object('functions get <function>', 'show a function, by id or name', {
+    example: 'tabern functions get title',
+  }),
+  object('functions versions <function>', 'list the versions of a function, newest first', {
+    example: 'tabern functions versions title',
+  }),
+  {
+    usage: 'functions delete <function>',
+    description: 'delete a function, by id or name, with its versions, invocations and logs',
+    example: 'tabern functions delete title',
+    kind: 'project',
+    flags: [flag('--yes', 'do not ask; required without a terminal')],
+    run: async ([name = ''], given) =>
+      (await import('../../runner/cli/delete-function.ts')).run(name, given),
+  },
+  object(
+    'invocations list <function>',
+    'list the invocations of a function, newest version first',
+    {
+      example: 'tabern invocations list title --status FAILED',
+      flags: [flag('--status <status>', 'only invocations in this status, such as FAILED')],
+    },
+  ),
+  object('invocations get <invocation-id>', 'show an invocation'),
+  object('builds list', 'list builds, newest first', {
+    example: 'tabern builds list --status FAILED',
+    flags: [flag('--status <status>', 'only builds in this status, such as FAILED')],
+  }),
+  object('builds get <build-id>', 'show a build'),
+  object('builds logs <build-id>', 'print the log of a build'),
+];
+
 const SESSIONS: readonly Command[] = [
-  object('sessions list', '', {
-    description: 'list sessions, newest first',
+  object('sessions list', 'list sessions, newest first', {
     example: 'tabern sessions list --status RUNNING',
-    flags: [
-      { flags: '--status <status>', description: 'only sessions in this status, such as RUNNING' },
-    ],
+    flags: [flag('--status <status>', 'only sessions in this status, such as RUNNING')],
   }),
-  object('sessions get', '<session-id>', {
-    description: 'show a session',
-    example: `tabern sessions get ${ID}`,
-  }),
-  object('sessions create', '', {
-    description: 'start a session; prints its id and its connectUrl',
+  object('sessions get <session-id>', 'show a session'),
+  object('sessions create', 'start a session; prints its id and its connectUrl', {
     example: 'tabern sessions create --keep-alive --timeout 3600',
     flags: [
-      { flags: '--timeout <seconds>', description: 'timeout of the session, 60 to 21600' },
-      { flags: '--keep-alive', description: 'keep running while no client is connected' },
-      { flags: '--context <context-id>', description: 'context to load' },
-      { flags: '--persist', description: 'save the context when the session ends' },
-      { flags: '--body <json>', description: 'further fields of the request' },
+      flag('--timeout <seconds>', 'timeout of the session, 60 to 21600'),
+      flag('--keep-alive', 'keep running while no client is connected'),
+      flag('--context <context-id>', 'context to load'),
+      flag('--persist', 'save the context when the session ends'),
+      flag('--body <json>', 'further fields of the request'),
     ],
   }),
-  object('sessions release', '<session-id>', {
-    description: 'end a session',
-    example: `tabern sessions release ${ID}`,
-  }),
-  object('sessions logs', '<session-id>', {
-    description: 'print the protocol log of a session',
+  object('sessions release <session-id>', 'end a session'),
+  object('sessions logs <session-id>', 'print the protocol log of a session', {
     example: `tabern sessions logs ${ID} --json`,
   }),
-  object('sessions debug', '<session-id>', {
-    description: 'print the live view URL of a session',
-    example: `tabern sessions debug ${ID}`,
-  }),
+  object('sessions debug <session-id>', 'print the live view URL of a session'),
 ];
 
 const CONTEXTS: readonly Command[] = [
-  object('contexts list', '', {
-    description: 'list contexts, newest first',
-    example: 'tabern contexts list',
-  }),
-  object('contexts get', '<context-id>', {
-    description: 'show a context',
-    example: `tabern contexts get ${ID}`,
-  }),
-  object('contexts create', '[name]', {
-    description: 'create a context; prints its id',
+  object('contexts list', 'list contexts, newest first'),
+  object('contexts get <context-id>', 'show a context'),
+  object('contexts create [name]', 'create a context; prints its id', {
     example: 'tabern contexts create shop',
   }),
-  object('contexts delete', '<context-id>', {
-    description: 'delete a context and its content',
-    example: `tabern contexts delete ${ID}`,
-  }),
+  object('contexts delete <context-id>', 'delete a context and its content'),
   {
     usage: 'contexts upload <context-id> <directory>',
     description: 'encrypt a user-data directory and upload it as the content of a context',
@@ -78,61 +88,39 @@ const CONTEXTS: readonly Command[] = [
 ];
 
 const WEBHOOKS: readonly Command[] = [
-  object('webhooks list', '', { description: 'list webhooks', example: 'tabern webhooks list' }),
-  object('webhooks create', '<endpoint>', {
-    description: 'create a webhook; prints its id, and its secret once',
+  object('webhooks list', 'list webhooks'),
+  object('webhooks create <endpoint>', 'create a webhook; prints its id, and its secret once', {
     example:
       'tabern webhooks create https://example.com/hook --events functions.invocations.completed',
-    flags: [{ flags: '--events <types>', description: 'event types, comma-separated' }],
+    flags: [flag('--events <types>', 'event types, comma-separated')],
   }),
-  object('webhooks get', '<webhook-id>', {
-    description: 'show a webhook',
-    example: `tabern webhooks get ${ID}`,
+  object('webhooks get <webhook-id>', 'show a webhook'),
+  object('webhooks delete <webhook-id>', 'delete a webhook; pending deliveries are cancelled'),
+  object('webhooks rotate <webhook-id>', 'create a new secret; prints it once', {
+    flags: [flag('--revoke', 'revoke the old secrets at once instead of after a day')],
   }),
-  object('webhooks delete', '<webhook-id>', {
-    description: 'delete a webhook; pending deliveries are cancelled',
-    example: `tabern webhooks delete ${ID}`,
-  }),
-  object('webhooks rotate', '<webhook-id>', {
-    description: 'create a new secret; prints it once',
-    example: `tabern webhooks rotate ${ID}`,
-    flags: [
-      { flags: '--revoke', description: 'revoke the old secrets at once instead of after a day' },
-    ],
-  }),
-  object('webhooks enable', '<webhook-id>', {
-    description: 'enable a disabled webhook',
-    example: `tabern webhooks enable ${ID}`,
-  }),
-  object('webhooks test', '<webhook-id>', {
-    description: 'send a test event',
-    example: `tabern webhooks test ${ID}`,
-  }),
-  object('webhooks deliveries', '<webhook-id>', {
-    description: 'list the deliveries of a webhook, newest first',
+  object('webhooks enable <webhook-id>', 'enable a disabled webhook'),
+  object('webhooks test <webhook-id>', 'send a test event'),
+  object('webhooks deliveries <webhook-id>', 'list the deliveries of a webhook, newest first', {
     example: `tabern webhooks deliveries ${ID} --status EXHAUSTED`,
-    flags: [
-      {
-        flags: '--status <status>',
-        description: 'only deliveries in this status, such as EXHAUSTED',
-      },
-    ],
+    flags: [flag('--status <status>', 'only deliveries in this status, such as EXHAUSTED')],
   }),
-  object('webhooks redeliver', '<webhook-id> <event-id>', {
-    description: 'send a delivery again',
-    example: `tabern webhooks redeliver ${ID} ${ID}`,
-  }),
+  object('webhooks redeliver <webhook-id> <event-id>', 'send a delivery again'),
 ];
 
-export const OBJECTS: readonly Command[] = [...SESSIONS, ...CONTEXTS, ...WEBHOOKS];
+export const OBJECTS: readonly Command[] = [...PUBLISHED, ...SESSIONS, ...CONTEXTS, ...WEBHOOKS];
 
+/** The example is the usage with ids, unless it is given. */
 function object(
-  action: Action,
-  words: string,
-  more: { description: string; example: string; flags?: readonly Flag[] },
+  usage: Action | `${Action} ${'<' | '['}${string}`,
+  description: string,
+  more: Partial<Pick<Command, 'example' | 'flags'>> = {},
 ): Command {
+  const action = wordsOf(usage).join(' ') as Action;
   return {
-    usage: `${action} ${words}`.trim(),
+    usage,
+    description,
+    example: `tabern ${usage.replaceAll(/<[\w-]+-id>/g, ID)}`,
     kind: 'project',
     ...more,
     run: async (given, options) =>

@@ -2,7 +2,7 @@
 import { Command as Parser } from 'commander';
 import { environment } from '../config.ts';
 import { version } from './about.ts';
-import type { Command } from './command.ts';
+import { type Command, wordsOf } from './command.ts';
 import { flagsOf, rolesOf, settingsOf } from './flags.ts';
 import { applySettings, checkSettings } from './settings/apply.ts';
 import { warnOfUnknown } from './settings/warn.ts';
@@ -17,16 +17,13 @@ Exit codes:
 
 /** Runs the command of these words and returns its exit code. Throws what the command throws. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
-  let code = 0;
-  const program = parser((ended) => {
-    code = ended;
-  });
-  await program.parseAsync(argv, { from: 'user' });
-  return code;
+  const codes: number[] = [];
+  await parser((code) => codes.push(code)).parseAsync(argv, { from: 'user' });
+  return codes[0] ?? 0;
 }
 
-/** `over` receives the exit code of the command. */
-export function parser(over: (code: number) => void): Parser {
+/** `onEnd` receives the exit code of the command. */
+export function parser(onEnd: (code: number) => void): Parser {
   const program = new Parser('tabern')
     .description('Remote browser sessions, published functions and signed webhooks.')
     .version(version(), '-v, --version')
@@ -37,7 +34,7 @@ export function parser(over: (code: number) => void): Parser {
   for (const { heading, commands } of SECTIONS) {
     for (const command of commands) {
       const parent = groupOf(command, { program, groups, heading });
-      const made = added(parent, command, over);
+      const made = added(parent, command, onEnd);
       if (parent === program) made.helpGroup(heading);
     }
   }
@@ -46,10 +43,7 @@ export function parser(over: (code: number) => void): Parser {
 
 type Groups = { program: Parser; groups: Map<string, Parser>; heading: string };
 
-/**
- * A command group: the parser of all words but the last. The example of its first command is its
- * own.
- */
+/** The parser of all words but the last. It shows the example of its first command. */
 function groupOf({ usage, example }: Command, { program, groups, heading }: Groups): Parser {
   const words = wordsOf(usage).slice(0, -1);
   const name = words.join(' ');
@@ -64,7 +58,7 @@ function groupOf({ usage, example }: Command, { program, groups, heading }: Grou
   return group;
 }
 
-function added(parent: Parser, command: Command, over: (code: number) => void): Parser {
+function added(parent: Parser, command: Command, onEnd: (code: number) => void): Parser {
   const words = wordsOf(command.usage);
   const own = command.usage.split(' ').slice(words.length - 1);
   const made = parent.command(own.join(' ')).description(command.description);
@@ -75,16 +69,11 @@ function added(parent: Parser, command: Command, over: (code: number) => void): 
     applySettings(made.opts(), settingsOf(command), env);
     checkSettings(env, rolesOf(command));
     await warnOfUnknown(command, env);
-    over(await command.run(made.args, made.opts()));
+    onEnd(await command.run(made.args, made.opts()));
   });
   return made;
 }
 
 function exampleOf(line: string): string {
   return `\nExample:\n  ${line}`;
-}
-
-/** The words before the arguments. */
-export function wordsOf(usage: string): string[] {
-  return usage.split(' ').filter((word) => !/^[<[]/.test(word));
 }

@@ -1,7 +1,6 @@
 /** The command table: all commands, in the order of the help. */
 import { about } from './about.ts';
 import type { Command, Section } from './command.ts';
-import { flagsOf } from './flags.ts';
 import { FUNCTIONS } from './functions.ts';
 import { OBJECTS } from './objects.ts';
 import { OPERATE } from './operate.ts';
@@ -20,7 +19,7 @@ export const SECTIONS: readonly Section[] = [
   { heading: 'Write functions:', commands: FUNCTIONS },
   { heading: 'Manage a project:', commands: OBJECTS },
   { heading: 'Operate the service:', commands: OPERATE },
-  { heading: 'About:', commands: about(everyCommand, flagsOf) },
+  { heading: 'About:', commands: about(everyCommand) },
 ];
 
 export function everyCommand(): readonly Command[] {
@@ -29,6 +28,9 @@ export function everyCommand(): readonly Command[] {
 
 /** Descriptions and aliases of command groups, by their first word. */
 export const GROUPS: Readonly<Record<string, { description: string; alias?: string }>> = {
+  functions: { description: 'list, show, list versions, delete' },
+  invocations: { description: 'list, show' },
+  builds: { description: 'list, show, logs' },
   sessions: { description: 'list, show, create, release, logs, debug' },
   contexts: { description: 'list, show, create, delete, upload, download', alias: 'context' },
   webhooks: {

@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { JsonValue } from '@bufbuild/protobuf';
-import type { Middleware } from 'koa';
+import type { Context, Middleware } from 'koa';
 import { isTraceparent } from '../../proto/common/tracing.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
@@ -50,9 +50,9 @@ export function auth(clients: Clients): Middleware<State> {
     const metadata = callMetadata(ctx.req, ctx.state);
     const deadline = performance.now() + REQUEST_TIMEOUT_MS;
     const signal = goneSignal(ctx.res);
-    let asked = false;
+    let isChecked = false;
     ctx.state.call = (timeoutMs) => {
-      asked = true;
+      isChecked = true;
       return { metadata, signal, timeoutMs: timeoutMs ?? leftOf(deadline) };
     };
     // Without a key, only a small body is read; each project has a share of the memory for larger
@@ -64,7 +64,7 @@ export function auth(clients: Clients): Middleware<State> {
     try {
       await next();
     } catch (error) {
-      if (!asked && error instanceof Fault && !signal.aborted) {
+      if (!isChecked && error instanceof Fault && !signal.aborted) {
         await clients.projects.listProjects({}, ctx.state.call());
       }
       throw error;
@@ -88,7 +88,7 @@ export function callMetadata(
   };
 }
 
-/** The client's id, when it is valid. */
+/** The client's trace, when it is valid. */
 export function traceparentOf({ headers }: IncomingMessage): string | undefined {
   const { traceparent } = headers;
   return isTraceparent(traceparent) ? traceparent : undefined;
@@ -114,6 +114,14 @@ function keyOf(request: IncomingMessage): string {
 function checkedKey(key: string): string {
   if (!KEY.test(key)) throw new Fault('API_KEY_INVALID', 'Invalid API key.');
   return key;
+}
+
+/** Calls of a signed URL: core verifies the URL, and the call has the gateway's token. */
+export function callAsGateway(ctx: Context, gatewayToken: string) {
+  const authorization = `Bearer ${gatewayToken}`;
+  const metadata = { authorization, 'x-request-id': ctx.state['requestId'] };
+  const signal = goneSignal(ctx.res);
+  return (timeoutMs: number): CallOptions => ({ metadata, signal, timeoutMs });
 }
 
 function isLarge({ headers }: IncomingMessage): boolean {

@@ -66,41 +66,35 @@ async function readBytes(
   request: IncomingMessage,
   { projectId, timeoutMs = REQUEST_TIMEOUT_MS }: Reading,
 ): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks: Buffer[] = [];
   let size = 0;
-  let acquired = 0;
-  const acquire = (bytes: number): boolean => {
-    if (projectId === undefined) return true;
-    if (!arriving.acquire(projectId, bytes)) return false;
-    acquired += bytes;
-    return true;
-  };
-  const busy = new Fault(
-    'CONCURRENCY_LIMIT',
-    'Too many request bodies of this project are still arriving. Retry the request.',
-  );
-  const slow = new Fault('REQUEST_TIMEOUT', 'The body took too long to arrive.');
-  const timer = setTimeout(() => stop(slow), timeoutMs);
-  let stop: (fault: Fault) => void = () => {};
+  const timer = setTimeout(() => {
+    reject(new Fault('REQUEST_TIMEOUT', 'The body took too long to arrive.'));
+  }, timeoutMs);
+  request.on('data', (chunk: Buffer) => {
+    if (size + chunk.length > BODY_MAX_BYTES) return reject(tooLarge(BODY_MAX_BYTES));
+    if (projectId !== undefined && !arriving.acquire(projectId, chunk.length))
+      return reject(busy());
+    size += chunk.length;
+    chunks.push(chunk);
+  });
+  request.on('end', () => resolve(Buffer.concat(chunks)));
+  request.on('error', () => reject(new Fault('CANCELLED', 'The client left.')));
   try {
-    return await new Promise<Buffer>((resolve, reject) => {
-      stop = reject;
-      request.on('data', (chunk: Buffer) => {
-        size += chunk.length;
-        if (size > BODY_MAX_BYTES) reject(tooLarge(BODY_MAX_BYTES));
-        else if (!acquire(chunk.length)) reject(busy);
-        else chunks.push(chunk);
-      });
-      request.on('end', () => resolve(Buffer.concat(chunks)));
-      request.on('error', () => reject(new Fault('CANCELLED', 'The client left.')));
-    });
+    return await promise;
   } finally {
     clearTimeout(timer);
-    if (projectId !== undefined) arriving.release(projectId, acquired);
+    if (projectId !== undefined) arriving.release(projectId, size);
     request.removeAllListeners('data');
     // The rest of the body is discarded; gateway/app.ts closes the connection when it continues.
     request.resume();
   }
+}
+
+function busy(): Fault {
+  const problem = 'Too many request bodies of this project are still arriving.';
+  return new Fault('CONCURRENCY_LIMIT', `${problem} Retry the request.`);
 }
 
 /**

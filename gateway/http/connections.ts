@@ -6,10 +6,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { openShares } from '../../proto/sharing/shares.ts';
 
-/**
- * Leading groups of an IPv6 address that identify a network: a host receives a /64 (RFC 4291
- * 2.5.4).
- */
+/** Leading groups of an IPv6 address: a host receives a /64 (RFC 4291 2.5.4). */
 const NETWORK_GROUPS = 4;
 
 /** Closes connections beyond their network's share of `max` before a byte is read. */

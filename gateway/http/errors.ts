@@ -15,25 +15,14 @@ export const SECURITY_HEADERS = {
   'cache-control': 'no-store',
 } as const;
 
-/**
- * Codes that the published SDK retries unless `x-should-retry` is false. Source: proto/spec/rest.md
- * 3.
- */
-const RETRIED_BY_CLIENTS = (status: number) => status === 408 || status === 409 || status >= 429;
-/**
- * In seconds: published clients wait as long as the header says, without a limit of their own.
- * Source: proto/spec/rest.md 3.
- */
+/** In seconds: published clients have no limit of their own. Source: proto/spec/rest.md 3. */
 const RETRY_AFTER_MAX_S = 60;
-/** After an answer to malformed HTTP, the connection is cut after this. Ours. */
-const FAREWELL_MS = 1_000;
+/** After an answer to malformed HTTP, the connection is closed after this. Ours. */
+const CLOSE_DELAY_MS = 1_000;
 
 type Answer = { status: number; headers: OutgoingHttpHeaders; body: string };
 
-/**
- * The Fault as an HTTP answer. `method` determines whether an exceeded deadline may be retried: a
- * GET changes nothing.
- */
+/** The Fault as an HTTP answer. */
 export function answerOf(fault: Fault, method: string): Answer {
   const { http: status, retry, retryAfterS } = fault.row;
   const headers: OutgoingHttpHeaders = { 'content-type': 'application/json; charset=utf-8' };
@@ -45,11 +34,9 @@ export function answerOf(fault: Fault, method: string): Answer {
   const waitS = Number(fault.facts['retryAfterS'] ?? retryAfterS ?? 1);
   if (retry === 'yes') headers['retry-after'] = String(Math.min(waitS, RETRY_AFTER_MAX_S));
   if (status === 429) Object.assign(headers, rateHeaders(fault.facts, waitS));
-  // its idempotency key makes a retry safe
-  const isRepeatable = fault.facts['isRepeatable'] === 'true';
-  const mayRetry = isRepeatable || (fault.reason === 'DEADLINE' ? isSafe(method) : retryOf(retry));
-  if (mayRetry !== undefined && RETRIED_BY_CLIENTS(status)) {
-    headers['x-should-retry'] = String(mayRetry);
+  const shouldRetry = mayRetry(fault, method);
+  if (shouldRetry !== undefined && isRetriedByClients(status)) {
+    headers['x-should-retry'] = String(shouldRetry);
   }
   const error = STATUS_CODES[status] ?? 'Client Closed Request';
   return {
@@ -59,10 +46,7 @@ export function answerOf(fault: Fault, method: string): Answer {
   };
 }
 
-/**
- * Rate-limit headers from the facts of a limit's Fault. Over gRPC, facts are text. Source:
- * proto/spec/rest.md 4.
- */
+/** From the facts of a limit's Fault; over gRPC they are text. Source: proto/spec/rest.md 4. */
 function rateHeaders(facts: Facts, resetS: number): OutgoingHttpHeaders {
   const limit = Number(facts['limit']);
   const left = limit - Number(facts['current']);
@@ -92,7 +76,7 @@ export function errors(log: Log): Middleware {
 
 /**
  * Answers input that is not a valid request: malformed HTTP, headers too large or too slow. At most
- * one answer per request: when an answer has begun on this connection, the connection is cut.
+ * one answer per request: when an answer has begun on this connection, the connection is closed.
  */
 export function clientErrors(inFlight: WeakMap<Socket, ServerResponse>, newId: () => string) {
   const answered = new WeakSet<Socket>();
@@ -108,7 +92,7 @@ export function clientErrors(inFlight: WeakMap<Socket, ServerResponse>, newId: (
     // Reads for a moment: closing a socket with unread bytes resets the connection, and the client
     // may lose the answer.
     socket.resume();
-    const cut = setTimeout(() => socket.destroy(), FAREWELL_MS);
+    const cut = setTimeout(() => socket.destroy(), CLOSE_DELAY_MS);
     socket.once('close', () => clearTimeout(cut));
   };
 }
@@ -140,10 +124,14 @@ function parserFault(code: string | undefined): Fault {
   }
 }
 
-function retryOf(retry: 'yes' | 'no' | 'client'): boolean | undefined {
-  return retry === 'client' ? undefined : retry === 'yes';
+/** Undefined leaves the decision to the client. A GET changes nothing, also when it is too slow. */
+function mayRetry({ facts, reason, row }: Fault, method: string): boolean | undefined {
+  if (facts['isRepeatable'] === 'true') return true; // by its idempotency key
+  if (reason === 'DEADLINE') return method === 'GET' || method === 'HEAD';
+  return row.retry === 'client' ? undefined : row.retry === 'yes';
 }
 
-function isSafe(method: string): boolean {
-  return method === 'GET' || method === 'HEAD';
+/** Retried by the published SDK unless x-should-retry is false. Source: proto/spec/rest.md 3. */
+function isRetriedByClients(status: number): boolean {
+  return status === 408 || status === 409 || status >= 429;
 }

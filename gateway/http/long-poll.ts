@@ -1,7 +1,7 @@
 /**
- * Long polls of HTTP requests: the `wait` field of a request extends its deadline by that many
- * seconds. When the gateway closes, it sends each waiting request to core again without `wait`, and
- * answers with the current state.
+ * Long polls of HTTP requests: the field `wait` extends the deadline of the call to core by that
+ * many seconds. When the gateway closes, it sends each waiting request to core again without
+ * `wait`, and answers with the current state.
  */
 import { INVOCATION_WAIT_MAX_S } from '../../proto/common/limits.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
@@ -24,13 +24,13 @@ export async function waiting<R extends Wanted, A>(
   const { wait } = request;
   if (typeof wait !== 'number' || wait === 0) return send(request, options());
   const limited = options(REQUEST_TIMEOUT_MS + Math.min(wait, INVOCATION_WAIT_MAX_S) * 1_000);
-  const gone = limited.signal;
-  const signal = gone ? AbortSignal.any([gone, draining]) : draining;
+  const left = limited.signal;
+  const signal = left ? AbortSignal.any([left, draining]) : draining;
   try {
     return await send(request, { ...limited, signal });
   } catch (error) {
     const isCut = error instanceof Fault && error.reason === 'CANCELLED';
-    if (!isCut || !draining.aborted || gone?.aborted) throw error;
+    if (!isCut || !draining.aborted || left?.aborted) throw error;
     return send({ ...request, wait: 0 }, options());
   }
 }

@@ -3,7 +3,7 @@
  * stream of all contents in the index's order, which the first start unpacks.
  */
 import { createHash } from 'node:crypto';
-import { closeSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 
@@ -53,17 +53,8 @@ export function unpack(dir: string, { entries }: Index, archive: Uint8Array): vo
     const to = join(dir, path);
     if (!made.has(dirname(to))) mkdirSync(dirname(to), { recursive: true, mode: 0o755 });
     made.add(dirname(to));
-    write(to, whole.subarray(offset, offset + size), isProgram ? 0o755 : 0o644);
+    const mode = isProgram ? 0o755 : 0o644;
+    writeFileSync(to, whole.subarray(offset, offset + size), { flag: 'wx', mode });
     offset += size;
-  }
-}
-
-function write(path: string, content: Uint8Array, mode: number): void {
-  const fd = openSync(path, 'wx', mode);
-  try {
-    let done = 0;
-    while (done < content.byteLength) done += writeSync(fd, content, done);
-  } finally {
-    closeSync(fd);
   }
 }

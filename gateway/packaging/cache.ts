@@ -1,8 +1,7 @@
 /**
- * The unpacked files of the executable: one directory per tree, below a directory that only its
- * user may write. A tree is unpacked to a temporary directory and renamed, so it is complete or
- * absent; concurrent first starts produce the same tree. Files that a cache cleaner has removed are
- * restored.
+ * The unpacked files of the executable: one directory per tree, which only its user may write. A
+ * tree is unpacked to a temporary directory and renamed, so it is complete or absent, also when
+ * starts are concurrent. Files that a cache cleaner has removed are restored.
  */
 import {
   chmodSync,

@@ -1,8 +1,7 @@
 /**
- * Compiles the sources to JavaScript, file by file, next to the files that they read: the program
- * of the npm package and of the single executable. Node strips no types below node_modules, and
- * older versions do not support `using`. Nothing is bundled: modules locate other files, threads
- * and SQL relative to themselves, as in a checkout.
+ * Compiles the sources to JavaScript, file by file, next to the files that they read: Node strips
+ * no types below node_modules, and older versions do not support `using`. Nothing is bundled:
+ * modules locate other files, threads and SQL relative to themselves, as in a checkout.
  */
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
@@ -11,9 +10,12 @@ import { transform } from 'esbuild';
 const FOLDERS = ['proto', 'core', 'gateway', 'runner'];
 /** Not part of the program: packaging, sources of the contract, documents. */
 const LEFT_OUT = new RegExp(
-  ['^gateway/(?:packaging/|web/docs/copy.js$)', '^proto/image.binpb$', '[.](?:md|proto)$'].join(
-    '|',
-  ),
+  [
+    '^gateway/(?:packaging/|web/docs/copy.js$)',
+    '^runner/sdk/package/',
+    '^proto/image.binpb$',
+    '[.](?:md|proto)$',
+  ].join('|'),
 );
 /** The oldest Node that runs the output. */
 const TARGET = 'node22';

@@ -1,9 +1,8 @@
 /**
  * The first step of an installation; works around npm. Plain JavaScript, because the machine's Node
- * may be too old for the other files, and packages may not be installed yet. npm 9 and 10 link
- * node_modules/.bin/node, and remove the link together with the same package for the other
- * architecture, which has the same name. npm 9 to 11 compile a package with a binding.gyp unless
- * the lock file contains `gypfile: false`, and omit that from lock files that they write.
+ * may be too old, and packages may be missing. npm 9 and 10 link node_modules/.bin/node, and remove
+ * the link with the package for the other architecture. npm 9 to 11 compile a package with a
+ * binding.gyp unless the lock file has `gypfile: false`, which they omit when they write it.
  */
 import { existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

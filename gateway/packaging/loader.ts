@@ -41,6 +41,7 @@ function become(dir: string): void {
     );
   }
   // does not return, and aborts on failure
-  const words = ['tabern', join(dir, 'gateway/tabern.js'), ...process.argv.slice(2)];
+  // the executable's own path, for the commands that it prints (cli/own-command.ts)
+  const words = [process.execPath, join(dir, 'gateway/tabern.js'), ...process.argv.slice(2)];
   process.execve?.(program, words, env);
 }

@@ -87,10 +87,7 @@ function locate(root: string, from: string, name: string): string | undefined {
   return undefined;
 }
 
-/**
- * The package of the npm that runs this, or of the npm in PATH, unless a distribution has split it
- * over the system.
- */
+/** The npm that runs this, or the npm in PATH, unless a distribution has split its package. */
 function npmOf(env: Env): string | undefined {
   const inPath = (env['PATH'] ?? '').split(delimiter).map((dir) => join(dir, 'npm'));
   const clis = [env['npm_execpath'] ?? '', ...inPath]

@@ -1,7 +1,8 @@
 /**
- * Exit of the process: exit codes of sysexits.h, so that a supervisor can tell failures that a
- * restart may fix from others; and shutdown signals.
+ * Exit of the process: shutdown signals, and exit codes of sysexits.h, by which a supervisor
+ * distinguishes failures that a restart may fix.
  */
+import { noAccess } from '../../proto/common/durable.ts';
 import { ANOTHER_RUNS, ConfigError, DataError } from '../../proto/common/env.ts';
 
 export const EXIT = {
@@ -15,18 +16,12 @@ export const EXIT = {
   storage: 70,
   /** EX_TEMPFAIL: another instance uses the data directory. */
   another: 75,
-  /**
-   * EX_CONFIG: the machine lacks a sandbox or a Chrome, or the data directory its master key; a
-   * restart does not help.
-   */
+  /** EX_CONFIG: a sandbox, a Chrome or the master key is missing; a restart does not help. */
   operator: 78,
 } as const;
 
-/**
- * Ctrl-C under npm is received from the terminal and again from npm: signals within this interval
- * count once. Ours.
- */
-const SAME_WISH_MS = 500;
+/** Ours: Ctrl-C under npm is received twice; signals within this interval count once. */
+const SAME_SIGNAL_MS = 500;
 
 /** A reason to exit, with its exit code. The message is for the operator. */
 export class Exit extends Error {
@@ -47,6 +42,8 @@ export function coreFailure(error: unknown, dataDir: string): Exit {
     const isTaken = message.startsWith(ANOTHER_RUNS);
     return new Exit(isTaken ? EXIT.another : EXIT.config, message, error);
   }
+  const denied = noAccess(error, dataDir);
+  if (denied !== undefined) return new Exit(EXIT.config, denied, error);
   return new Exit(EXIT.storage, `cannot use the data directory ${dataDir}: ${message}`, error);
 }
 
@@ -64,25 +61,24 @@ export function gatewayFailure(error: unknown, place: string): Exit {
 }
 
 /** Resolves at the first SIGTERM or SIGINT. A second ends the process at once. */
-export function askedToEnd(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    let askedAt: number | undefined;
-    const asked = (signal: NodeJS.Signals) => {
-      const now = performance.now();
-      if (askedAt !== undefined && now - askedAt > SAME_WISH_MS) process.exit(1);
-      askedAt ??= now;
-      resolve(signal);
-    };
-    process.on('SIGTERM', asked);
-    process.on('SIGINT', asked);
-  });
+export function shutdownSignal(): Promise<NodeJS.Signals> {
+  const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
+  let firstAt: number | undefined;
+  const receive = (signal: NodeJS.Signals) => {
+    const now = performance.now();
+    if (firstAt !== undefined && now - firstAt > SAME_SIGNAL_MS) process.exit(1);
+    firstAt ??= now;
+    resolve(signal);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, receive);
+  return promise;
 }
 
 /** Aborts at a shutdown signal with the Exit to end by; for commands that clean up first. */
 export function endedBySignal(whatIsLeft: string): AbortSignal {
-  const over = new AbortController();
-  void askedToEnd().then((signal) =>
-    over.abort(new Exit(EXIT.failed, `ended by ${signal}: ${whatIsLeft}`)),
+  const ended = new AbortController();
+  void shutdownSignal().then((signal) =>
+    ended.abort(new Exit(EXIT.failed, `ended by ${signal}: ${whatIsLeft}`)),
   );
-  return over.signal;
+  return ended.signal;
 }

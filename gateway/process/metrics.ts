@@ -39,12 +39,10 @@ export async function showMetrics(
   { log, beside = async () => [] }: { log: Log; beside?: () => Promise<Samples> },
 ): Promise<AsyncDisposable | undefined> {
   if (listen === undefined) return undefined;
-  const { openMetricsServer: openMetricsDoor } = await import(
-    '../../proto/common/metrics-server.ts'
-  );
+  const { openMetricsServer } = await import('../../proto/common/metrics-server.ts');
   const read = () => Promise.all([metrics.samples(), beside()]);
   try {
-    return await openMetricsDoor({ listen, read, log });
+    return await openMetricsServer({ listen, read, log });
   } catch (error) {
     const { message } = error as Error;
     throw new Exit(EXIT.port, `TABERN_METRICS_LISTEN: ${message}`, error);

@@ -1,8 +1,7 @@
 /**
  * The runner as a child process of `tabern serve`: untrusted code and Chrome never share a process
- * with state. It is restarted with a back-off when it dies, but not when it refuses to start for a
- * reason that a restart cannot fix. The IPC channel ties their lifetimes: when this process ends,
- * in any way, the channel closes and the runner ends all its work.
+ * with state. It is restarted with a back-off unless it refuses to start. When this process ends,
+ * the IPC channel closes, and the runner ends all its work.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,10 +23,7 @@ import { EXIT } from './exit-codes.ts';
 import { preloads } from './preloads.ts';
 
 const BIN = fileURLToPath(new URL('../bin.ts', import.meta.url));
-/**
- * In milliseconds: delay between restarts, doubling; reset after the runner has run for a while.
- * Ours.
- */
+/** In milliseconds: delay between restarts, doubling; reset after LIVED_MS. Ours. */
 const BACKOFF_MIN_MS = 200;
 const BACKOFF_MAX_MS = 10_000;
 const LIVED_MS = 30_000;
@@ -73,8 +69,8 @@ export type RunnerChild = {
   close(): Promise<void>;
 };
 
-/** `said` is called when the connection is sent. */
-export type HandOver = (address: string, socket: Socket, said: () => Buffer) => boolean;
+/** `readAhead` returns the bytes already read, when the connection is sent. */
+export type HandOver = (address: string, socket: Socket, readAhead: () => Buffer) => boolean;
 
 /** Starts a runner and keeps it running. `command` is run by node; tests pass their own. */
 export function keepRunner(
@@ -99,7 +95,7 @@ export function keepRunner(
     child.on('message', (message) => {
       if (isSessionServerOpened(message)) sessionServer = message.address;
     });
-    const exit = new Exit(...(await ended(child)));
+    const exit = await exitOf(child);
     const wasReady = sessionServer !== undefined;
     sessionServer = undefined;
     // a machine on which a runner has worked may recover, and the API serves until then
@@ -113,21 +109,24 @@ export function keepRunner(
     firstMs: BACKOFF_MIN_MS,
     maxMs: BACKOFF_MAX_MS,
     stableMs: LIVED_MS,
-    isRetryable: (error) => error instanceof Exit,
+    isRetryable: (error) => error instanceof RunnerExit,
     onRetry: (error, backoffMs) => {
-      const { code, signal } = error as Exit;
+      const { code, signal } = error as RunnerExit;
       log.warn({ code, signal, backoffMs }, 'the runner exited; restarting it');
     },
     signal: closing.signal,
   }).catch((error: unknown) => {
-    if (!(error instanceof Exit)) throw error; // else the exit after close
+    if (!(error instanceof RunnerExit)) throw error; // else the exit after close
   });
 
   return {
     refused: refused.promise,
-    handOver(address, socket, said) {
+    handOver(address, socket, readAhead) {
       if (address !== sessionServer || !child?.connected) return false;
-      const message: SocketHandOff = { type: 'connection', bytesRead: said().toString('base64') };
+      const message: SocketHandOff = {
+        type: 'connection',
+        bytesRead: readAhead().toString('base64'),
+      };
       // Otherwise node would wait for the runner's end of this socket when the server closes, and
       // for ever for a dead runner (Server.close, with no worker left)
       Object.assign(socket, { server: undefined });
@@ -147,10 +146,7 @@ export function keepRunner(
   };
 }
 
-/**
- * The environment of the runner: code that escapes a handler must not find the operator's
- * variables.
- */
+/** Code that escapes a handler must not find the operator's variables. */
 export function runnerEnv(env: Env): Record<string, string> {
   const passed = Object.entries(env).filter(([name]) => {
     return PASSED.has(name) || (name.startsWith('TABERN_') && !KEPT.includes(name));
@@ -170,44 +166,40 @@ export function forTracing(
   return { words, env: Object.fromEntries(own) as Record<string, string> };
 }
 
-class Exit extends Error {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-
-  constructor(code: number | null, signal: NodeJS.Signals | null) {
-    super('the runner exited');
-    this.code = code;
-    this.signal = signal;
-  }
+class RunnerExit extends Error {
+  code: number | null = null;
+  signal: NodeJS.Signals | null = null;
 }
 
-async function ended(child: ChildProcess): Promise<[number | null, NodeJS.Signals | null]> {
-  try {
-    return (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
-  } catch {
-    return [null, null]; // the spawn failed, for want of memory or processes: retried
-  }
+/** Without code and signal when the spawn failed, for want of memory or processes: retried. */
+async function exitOf(child: ChildProcess): Promise<RunnerExit> {
+  const exit = new RunnerExit('the runner exited');
+  await once(child, 'exit').then(
+    ([code, signal]) => Object.assign(exit, { code, signal }),
+    () => undefined,
+  );
+  return exit;
 }
 
 /** In milliseconds: metrics of a busy or dying runner are omitted after this. Ours. */
-const PATIENCE_MS = 2_000;
+const SAMPLES_TIMEOUT_MS = 2_000;
 
 /** Empty while there is no runner. */
 export async function samplesOf(child: ChildProcess | undefined): Promise<Samples> {
   if (!child?.connected) return [];
   const { promise, resolve } = Promise.withResolvers<Samples>();
-  const hear = (message: unknown): void => {
+  const receive = (message: unknown): void => {
     if (isMetricsTold(message)) resolve(message.samples);
   };
   const giveUp = (): void => resolve([]);
-  const timer = setTimeout(giveUp, PATIENCE_MS);
-  child.on('message', hear).once('exit', giveUp);
+  const timer = setTimeout(giveUp, SAMPLES_TIMEOUT_MS);
+  child.on('message', receive).once('exit', giveUp);
   try {
-    const asked: MetricsAsked = { type: 'metrics' };
-    child.send(asked, (error) => error && giveUp());
+    const request: MetricsAsked = { type: 'metrics' };
+    child.send(request, (error) => error && giveUp());
     return await promise;
   } finally {
     clearTimeout(timer);
-    child.off('message', hear).off('exit', giveUp);
+    child.off('message', receive).off('exit', giveUp);
   }
 }

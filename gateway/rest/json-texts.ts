@@ -3,39 +3,16 @@
  * another field: REST shows and reads that other field, and megabytes of a handler's result are not
  * parsed. Pure.
  */
-import {
-  type DescExtension,
-  type DescField,
-  type DescMessage,
-  getOption,
-  type JsonValue,
-} from '@bufbuild/protobuf';
-import { must } from '../../proto/common/must.ts';
+import type { DescField, JsonValue } from '@bufbuild/protobuf';
 import { invalidField } from '../../proto/rpc/errors.ts';
 import type { JsonObject } from './json-validation.ts';
+import type { Marks } from './messages.ts';
 
 /** Number of the option in rest.proto. */
 const JSON_TEXT_OF = 51_751;
 
-/** By JSON name: the field whose text this field contains, or the same for the message below it. */
-export type JsonTexts = ReadonlyMap<string, string | JsonTexts>;
-
-export function jsonTextsOf({ fields }: DescMessage, option: DescExtension): JsonTexts | undefined {
-  const found = fields.flatMap((field): [string, string | JsonTexts][] => {
-    const named = getOption(field, option);
-    if (typeof named === 'string' && named !== '') {
-      const shown = must(
-        fields.find(({ name }) => name === named),
-        named,
-      );
-      return [[field.jsonName, shown.jsonName]];
-    }
-    const isOurs = field.message?.typeName.startsWith('tabern.');
-    const below = field.message && isOurs ? jsonTextsOf(field.message, option) : undefined;
-    return below ? [[field.jsonName, below]] : [];
-  });
-  return found.length === 0 ? undefined : new Map(found);
-}
+/** The mark is the JSON name of the field whose text the marked field contains. */
+export type JsonTexts = Marks<string>;
 
 /** Whether REST hides the field. */
 export function isJsonText({ proto }: DescField): boolean {

@@ -1,9 +1,9 @@
 /**
  * Validates JSON against a message's descriptor, strictly: no coercion, JSON names only, and errors
- * that name the field as the client spelled it. Valid JSON is read by protobuf-es without errors.
- * Ours, in addition to protobuf-es's own reader, which accepts `"5"` for a number and `field_name`
- * for `fieldName`, and names fields in protobuf's way. `null` means absent, as in protobuf's JSON,
- * except for google.protobuf.Value, where it is a value.
+ * that name the field as the client spelled it. Ours instead of protobuf-es's own reader, which
+ * accepts `"5"` for a number and `field_name` for `fieldName`, and names fields in protobuf's way.
+ * `null` means absent, as in protobuf's JSON, except for google.protobuf.Value, where it is a
+ * value.
  */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
@@ -145,7 +145,7 @@ function checkChild(
   return checkMessage(message, value, `${path}.`, reads);
 }
 
-/** Core's limits are lower; here a value costs about 100 times the CPU time of its text. */
+/** Core's limits are lower; over gRPC a value costs about 100 times the CPU time of its text. */
 function small<T extends Json>(value: T, path: string): T {
   if (JSON.stringify(value).length <= VALUE_MAX) return value;
   throw invalidField(path, `must be at most ${VALUE_MAX} bytes of JSON.`);

@@ -4,7 +4,9 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { JsonValue } from '@bufbuild/protobuf';
-import type { Links } from './operations.ts';
+import type { Marks } from './messages.ts';
+
+export type Links = Marks<'link' | 'websocket'>;
 
 /** Returns the answer with the origin added to each of its links; absent links stay absent. */
 export function absoluteLinks(answer: JsonValue, links: Links, baseUrl: string): JsonValue {

@@ -13,24 +13,19 @@ import {
   fromBinary,
   getOption,
   type JsonValue,
-  toJson,
 } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { must } from '../../proto/common/must.ts';
 import { TAKES_JSON_TEXT } from '../../proto/json/json-text.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import { type Clients, SERVICES, type ServiceName } from '../../proto/rpc/services.ts';
-import { type JsonTexts, jsonTextsOf } from './json-texts.ts';
+import type { JsonTexts } from './json-texts.ts';
+import type { Links } from './links.ts';
+import { jsonOf, type Marks, type Message, marksOf } from './messages.ts';
 
 const IMAGE = new URL('../../proto/gen/image.binpb', import.meta.url);
-const VERBS = ['get', 'put', 'post', 'delete', 'patch'] as const;
-/**
- * Message levels of an answer; a JSON level of a Struct is three. Core limits stored values well
- * below this.
- */
-const DEPTH_MAX = 1_000;
 
-type Verb = (typeof VERBS)[number];
+type Verb = 'get' | 'put' | 'post' | 'delete' | 'patch';
 type HttpRule = {
   pattern: { case?: Verb; value?: string };
   body: string;
@@ -38,10 +33,7 @@ type HttpRule = {
 };
 type RestOptions = { status: number; closed: boolean };
 
-/** By JSON name: a link, or a message with links; for a list, its members. */
-export type Links = ReadonlyMap<string, 'link' | 'websocket' | Links>;
-type LinkOptions = Record<'link' | 'websocketLink', DescExtension>;
-type Options = Record<'http' | 'rest' | 'header' | 'textOf', DescExtension> & LinkOptions;
+type Extensions = Record<'http' | 'rest' | 'header' | 'textOf' | 'link' | 'socket', DescExtension>;
 
 /** One RPC as a REST operation. */
 export type Operation = {
@@ -59,7 +51,7 @@ export type Operation = {
   hasBody: boolean;
   /** Refuses unknown body keys. */
   closed: boolean;
-  /** JSON name of the response field that is the answer; undefined for the whole message. */
+  /** JSON name of the response field that is the answer; undefined for all of the message. */
   responseField: string | undefined;
   /** Position of links in the answer; undefined without links. */
   links: Links | undefined;
@@ -67,8 +59,8 @@ export type Operation = {
   texts: { answer: JsonTexts | undefined; request: JsonTexts | undefined };
 };
 
-/** Calls one unary RPC: request bytes in, response bytes out. */
-export type Caller = (request: Uint8Array, options: CallOptions) => Promise<Uint8Array>;
+/** Calls one unary RPC. */
+type Caller = (request: Message, options: CallOptions) => Promise<object>;
 
 /** The image as descriptors. */
 export function readContract(): FileRegistry {
@@ -77,56 +69,41 @@ export function readContract(): FileRegistry {
 
 /** The annotated RPCs, literal paths before parameters, so that the first match is correct. */
 export function operationsOf(registry: FileRegistry): Operation[] {
-  const http = must(registry.getExtension('google.api.http'), 'google.api.http');
-  const rest = must(registry.getExtension('tabern.v1.rest'), 'tabern.v1.rest');
-  const link = must(registry.getExtension('tabern.v1.link'), 'tabern.v1.link');
-  const header = must(registry.getExtension('tabern.v1.header'), 'tabern.v1.header');
-  const textOf = must(registry.getExtension('tabern.v1.json_text_of'), 'json_text_of');
-  const socket = 'tabern.v1.websocket_link';
-  const websocketLink = must(registry.getExtension(socket), socket);
-  const options = { textOf, link, websocketLink };
+  const extension = (name: string) => must(registry.getExtension(name), name);
+  const extensions = {
+    http: extension('google.api.http'),
+    rest: extension('tabern.v1.rest'),
+    header: extension('tabern.v1.header'),
+    textOf: extension('tabern.v1.json_text_of'),
+    link: extension('tabern.v1.link'),
+    socket: extension('tabern.v1.websocket_link'),
+  };
   return [...registry]
     .flatMap((type) => (type.kind === 'service' ? type.methods : []))
-    .flatMap((method) => operationOf(method, { ...options, http, rest, header }) ?? [])
+    .flatMap((method) => operationOf(method, extensions) ?? [])
     .sort((a, b) => (rank(a.template) < rank(b.template) ? -1 : 1));
 }
 
-/**
- * Calls of RPCs by gRPC path. Both sides use bytes, so descriptors and generated code are never
- * mixed.
- */
+/** The call of an RPC, found by its gRPC path. Its answer has tenants' JSON as text. */
 export function callerOf(clients: Clients, method: DescMethod): Caller {
   for (const name of Object.keys(SERVICES) as ServiceName[]) {
-    for (const [key, definition] of Object.entries(SERVICES[name])) {
-      if (definition.path !== pathOf(method)) continue;
-      const client = clients[name] as Record<string, unknown>;
-      const call = must(client[key], definition.path) as (
-        request: unknown,
-        options: CallOptions,
-      ) => Promise<never>;
-      return async (request, options) =>
-        definition.responseSerialize(
-          await call(definition.requestDeserialize(Buffer.from(request)), takingText(options)),
-        );
+    for (const [key, { path }] of Object.entries(SERVICES[name])) {
+      if (path !== pathOf(method)) continue;
+      const call = must((clients[name] as Record<string, unknown>)[key], path) as Caller;
+      return (request, options) =>
+        call(request, { ...options, metadata: { ...options.metadata, ...TAKES_JSON_TEXT } });
     }
   }
   throw new Error(`no client for ${pathOf(method)}`);
 }
 
-function takingText(options: CallOptions): CallOptions {
-  return { ...options, metadata: { ...options.metadata, ...TAKES_JSON_TEXT } };
-}
-
-/**
- * Converts response bytes to JSON: plain fields are always present, absent optional fields are not.
- */
+/** The answer as JSON: one field of the response, or all of it. */
 export function render(
   output: DescMessage,
-  bytes: Uint8Array,
+  response: object,
   responseField: string | undefined,
 ): JsonValue {
-  const message = fromBinary(output, bytes, { recursionLimit: DEPTH_MAX });
-  const json = toJson(output, message, { alwaysEmitImplicit: true }) as Record<string, JsonValue>;
+  const json = jsonOf(output, response);
   return responseField === undefined ? json : must(json[responseField], responseField);
 }
 
@@ -138,7 +115,7 @@ export function jsonName(message: DescMessage, fieldName: string): string {
 
 function operationOf(
   method: DescMethod,
-  { http, rest, header, textOf, ...linkOptions }: Options,
+  { http, rest, header, textOf, link, socket }: Extensions,
 ): Operation | undefined {
   const rule = getOption(method, http) as unknown as HttpRule;
   const { case: verb, value: template } = rule.pattern;
@@ -146,6 +123,14 @@ function operationOf(
   if (rule.body !== '' && rule.body !== '*') throw new Error(`${method}: body must be "*" or none`);
   const options = getOption(method, rest) as unknown as RestOptions;
   const responseField = rule.responseBody ? jsonName(method.output, rule.responseBody) : undefined;
+  const linkOf = (field: DescField) => {
+    if (getOption(field, link) === true) return 'link';
+    return getOption(field, socket) === true ? 'websocket' : undefined;
+  };
+  const shownBy = (field: DescField) => {
+    const name = getOption(field, textOf);
+    return typeof name === 'string' && name !== '' ? jsonName(field.parent, name) : undefined;
+  };
   return {
     method,
     verb,
@@ -156,10 +141,10 @@ function operationOf(
     hasBody: rule.body === '*',
     closed: options.closed,
     responseField,
-    links: shown(linksOf(method.output, linkOptions), responseField),
+    links: shown(marksOf(method.output, linkOf), responseField),
     texts: {
-      answer: shown(jsonTextsOf(method.output, textOf), responseField),
-      request: jsonTextsOf(method.input, textOf),
+      answer: shown(marksOf(method.output, shownBy), responseField),
+      request: marksOf(method.input, shownBy),
     },
   };
 }
@@ -173,26 +158,11 @@ function headerFieldsOf({ fields }: DescMessage, header: DescExtension): Map<str
   );
 }
 
-/** Links of the answer, which may be one field of the response. */
-function shown<T extends Links | JsonTexts>(
-  fields: T | undefined,
-  responseField: string | undefined,
-): T | undefined {
-  if (responseField === undefined || fields === undefined) return fields;
-  const below = fields.get(responseField);
-  return typeof below === 'object' ? (below as T) : undefined;
-}
-
-function linksOf({ fields }: DescMessage, options: LinkOptions): Links | undefined {
-  const found = fields.flatMap((field): [string, 'link' | 'websocket' | Links][] => {
-    if (getOption(field, options.link) === true) return [[field.jsonName, 'link']];
-    if (getOption(field, options.websocketLink) === true) return [[field.jsonName, 'websocket']];
-    // Messages of this package only: a Struct contains itself, and has no links.
-    const isOurs = field.message?.typeName.startsWith('tabern.');
-    const below = field.message && isOurs ? linksOf(field.message, options) : undefined;
-    return below ? [[field.jsonName, below]] : [];
-  });
-  return found.length === 0 ? undefined : new Map(found);
+/** Marks of the answer, which may be one field of the response. */
+function shown<T extends string>(marks: Marks<T> | undefined, responseField: string | undefined) {
+  if (responseField === undefined) return marks;
+  const below = marks?.get(responseField);
+  return typeof below === 'object' ? below : undefined;
 }
 
 /** `~` sorts after every letter: a parameter sorts after literals. */

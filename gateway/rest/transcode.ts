@@ -4,7 +4,7 @@
  * of the domain.
  */
 import type { IncomingMessage } from 'node:http';
-import { type DescField, type DescMethod, fromJson, toBinary } from '@bufbuild/protobuf';
+import type { DescField, DescMethod } from '@bufbuild/protobuf';
 import type { RouterContext, RouterMiddleware } from '@koa/router';
 import { must } from '../../proto/common/must.ts';
 import { ignoredMetadata } from '../../proto/json/ignored-members.ts';
@@ -17,13 +17,9 @@ import { waiting } from '../http/long-poll.ts';
 import { withTexts, written } from './json-texts.ts';
 import { checkBody, checkText, type JsonObject } from './json-validation.ts';
 import { absoluteLinks, baseUrlOf } from './links.ts';
+import { messageOf } from './messages.ts';
 import { callerOf, jsonName, type Operation, render } from './operations.ts';
 
-/**
- * A JSON level of a Struct is two or three message levels; gateway/http/body.ts limits the JSON
- * itself.
- */
-const DEPTH_MAX = 1_000;
 /** An unknown parameter's name is truncated to this in the error. */
 const NAME_SHOWN_CHARS = 64;
 
@@ -57,9 +53,8 @@ export function transcoder(
     const sent = withTexts(body, texts.request, closed);
     const request = { ...sent, ...given, ...readPath(operation, ctx) };
     const send = (wanted: JsonObject, options: CallOptions) => {
-      const message = fromJson(method.input, wanted, { recursionLimit: DEPTH_MAX });
       const metadata = { ...options.metadata, ...ignoredMetadata(ignored) };
-      return call(toBinary(method.input, message), { ...options, metadata });
+      return call(messageOf(method.input, wanted), { ...options, metadata });
     };
     const options = must(ctx.state.call, 'a key');
     const answer = await waiting(request, { send, options, draining }).catch((error: unknown) => {
@@ -74,10 +69,7 @@ export function transcoder(
   };
 }
 
-/**
- * An idempotency key makes a retry safe: it returns the result of the first request, if any.
- * Source: proto/spec/errors.md 10.
- */
+/** An idempotency key makes a retry safe. Source: proto/spec/errors.md 10. */
 function repeatable(error: unknown): unknown {
   if (!(error instanceof Fault)) return error;
   if (error.reason !== 'OUTCOME_UNKNOWN' && error.reason !== 'DEADLINE') return error;
@@ -86,13 +78,12 @@ function repeatable(error: unknown): unknown {
 }
 
 /** Fields that the query may contain: those that neither path nor body contain. */
-export function queryFieldsOf({
-  method,
-  hasBody,
-  pathFields,
-  headerFields,
-}: Operation): DescField[] {
-  if (hasBody) return [];
+export function queryFieldsOf(operation: Operation): DescField[] {
+  return operation.hasBody ? [] : otherFieldsOf(operation);
+}
+
+/** Fields of the request that are neither in the path nor in headers. */
+export function otherFieldsOf({ method, pathFields, headerFields }: Operation): DescField[] {
   const inHeaders = [...headerFields.values()];
   return method.input.fields.filter(
     (field) => !pathFields.includes(field.name) && !inHeaders.includes(field),

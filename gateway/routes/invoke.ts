@@ -1,10 +1,9 @@
 /**
- * `Prefer: wait=N` on an invocation (RFC 7240 4.3): the invocation is accepted as usual, then
- * awaited. The answer is 200 with Preference-Applied when it ended in time, else the usual 202.
- * Failures during the wait do not hide that it was accepted. The generated route, registered later,
- * handles the invocation.
+ * `Prefer: wait=N` on an invocation (RFC 7240 4.3): the generated route, registered later, accepts
+ * the invocation; then its outcome is awaited. The answer is 200 when it ended in time, else the
+ * usual 202, also when the wait fails.
  */
-import { fromJson, type JsonValue, toBinary } from '@bufbuild/protobuf';
+import type { JsonValue } from '@bufbuild/protobuf';
 import type { RouterMiddleware } from '@koa/router';
 import { INVOCATION_WAIT_MAX_S } from '../../proto/common/limits.ts';
 import { must } from '../../proto/common/must.ts';
@@ -35,10 +34,9 @@ export function preferWait({
     'getInvocation',
   );
   const { method, texts } = reads;
-  const { input, output } = method;
   const call = callerOf(clients, method);
   const send = async (request: { id: string; wait: number }, options: CallOptions) =>
-    render(output, await call(toBinary(input, fromJson(input, request)), options), 'invocation');
+    render(method.output, await call(request, options), 'invocation');
 
   return async (ctx, next) => {
     await next();

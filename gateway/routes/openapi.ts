@@ -2,6 +2,7 @@
  * The OpenAPI 3.1 description, generated from the descriptors of the routes, so every route is
  * described. Comments of the contract are the descriptions; hand-written routes add their own.
  */
+import { readFileSync } from 'node:fs';
 import {
   type DescField,
   type DescMessage,
@@ -12,18 +13,31 @@ import { must } from '../../proto/common/must.ts';
 import { isJsonText } from '../rest/json-texts.ts';
 import { jsonName, type Operation } from '../rest/operations.ts';
 import { commentsOf } from '../rest/proto-comments.ts';
-import { queryFieldsOf } from '../rest/transcode.ts';
+import { otherFieldsOf, queryFieldsOf } from '../rest/transcode.ts';
 import { DOCS_PATHS } from './docs.ts';
 import { BUILDS_PATHS } from './files/builds.ts';
 import { CONTEXTS_PATHS } from './files/contexts.ts';
-import { FILES_PATHS, fileContents } from './files/routes.ts';
+import { DOWNLOAD_CONTENT, DOWNLOADS_PATHS } from './files/downloads.ts';
+import { EXTENSIONS_PATHS } from './files/extensions.ts';
+import { UPLOADS_PATHS } from './files/uploads.ts';
 import { HEALTH_PATHS } from './health.ts';
 import { waitingPart } from './invoke.ts';
-import { BROWSER_PATHS } from './sessions/browser-paths.ts';
+import { EXAMPLES } from './openapi-examples.ts';
+import { FAILURE, json, keyless, refer } from './openapi-parts.ts';
+import { TAG_LIST, tagged } from './openapi-tags.ts';
+import { BROWSER_PATHS } from './sessions/paths.ts';
 import { RECORDINGS_PATHS } from './sessions/recordings.ts';
+import { START_PATHS } from './sessions/stagehand-start.ts';
+
+/** Of this release. */
+const { version: VERSION } = JSON.parse(
+  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+) as { version: string };
+const ABOUT = 'Remote browser sessions, functions, contexts and webhooks. The guide is at /docs.';
 
 type Schema = { [key: string]: unknown };
-type Comments = ReturnType<typeof commentsOf>;
+/** Schemas are collected while operations are described. */
+type Described = { comments: ReturnType<typeof commentsOf>; schemas: Map<string, Schema> };
 
 const KNOWN: Readonly<Record<string, Schema>> = {
   'google.protobuf.Struct': { type: 'object', additionalProperties: true },
@@ -33,8 +47,8 @@ const KNOWN: Readonly<Record<string, Schema>> = {
 
 /** The whole document as JSON. */
 export function describe(registry: FileRegistry, operations: readonly Operation[]): Schema {
-  const comments = commentsOf(registry);
   const schemas = new Map<string, Schema>([['Error', ERROR]]);
+  const described = { comments: commentsOf(registry), schemas };
   const paths: Record<string, Schema> = structuredClone({
     ...HEALTH_PATHS,
     ...OPENAPI_PATHS,
@@ -42,20 +56,25 @@ export function describe(registry: FileRegistry, operations: readonly Operation[
     ...BROWSER_PATHS,
     ...BUILDS_PATHS,
     ...CONTEXTS_PATHS,
-    ...FILES_PATHS,
+    ...DOWNLOADS_PATHS,
+    ...EXTENSIONS_PATHS,
+    ...START_PATHS,
+    ...UPLOADS_PATHS,
     ...RECORDINGS_PATHS,
   });
   for (const operation of operations) {
     const template = operation.template.replace(/\{(\w+)\}/g, (_, field) => {
       return `{${jsonName(operation.method.input, field)}}`;
     });
-    const described = { [operation.verb]: describeOperation(operation, comments, schemas) };
-    paths[template] = { ...paths[template], ...described };
+    paths[template] ??= {};
+    paths[template][operation.verb] = describeOperation(operation, described);
   }
   return {
     openapi: '3.1.0',
-    info: { title: 'tabern', version: 'v1', description: 'Remote browser sessions and functions.' },
+    info: { title: 'tabern', version: VERSION, description: ABOUT },
+    servers: [{ url: '/', description: 'This service.' }],
     security: [{ apiKey: [] }, { bearer: [] }],
+    tags: TAG_LIST,
     paths: tagged(paths),
     components: {
       securitySchemes: {
@@ -67,27 +86,10 @@ export function describe(registry: FileRegistry, operations: readonly Operation[
   };
 }
 
-/** Tags by the noun after /v1, so that viewers group related operations. */
-function tagged(paths: Record<string, Schema>): Record<string, Schema> {
-  const shown = Object.entries(paths).map(([path, verbs]) => {
-    const tag = /^\/v1\/(\w+)/.exec(path)?.[1] ?? 'service';
-    const operations = Object.entries(verbs).map(([verb, operation]) => {
-      return [verb, { ...(operation as Schema), tags: [tag] }];
-    });
-    return [path, Object.fromEntries(operations)];
-  });
-  return Object.fromEntries(shown);
-}
-
 const OPENAPI_PATHS = {
-  '/openapi.json': {
-    get: {
-      operationId: 'openapi',
-      summary: 'This OpenAPI document.',
-      security: [],
-      responses: { 200: { description: 'OpenAPI 3.1.', content: { 'application/json': {} } } },
-    },
-  },
+  '/openapi.json': keyless('openapi', 'This OpenAPI document.', {
+    responses: { 200: { description: 'OpenAPI 3.1.', content: { 'application/json': {} } } },
+  }),
 };
 
 const ERROR: Schema = {
@@ -101,50 +103,50 @@ const ERROR: Schema = {
   },
 };
 
-function describeOperation(
-  operation: Operation,
-  comments: Comments,
-  schemas: Map<string, Schema>,
-): Schema {
+function describeOperation(operation: Operation, described: Described): Schema {
   const { method, status, responseField, hasBody } = operation;
   const output = method.output.fields.find((field) => field.jsonName === responseField);
-  const schema = output
-    ? schemaOf(output, comments, schemas)
-    : referTo(method.output, comments, schemas);
+  const schema = output ? schemaOf(output, described) : referTo(method.output, described);
   const success =
     status === 204
       ? { description: 'Done.' }
       : {
-          description: comments(method.output),
-          content: { 'application/json': { schema }, ...fileContents(operation) },
+          description: described.comments(method.output),
+          content: { ...json(schema), ...(method.localName === 'getDownload' && DOWNLOAD_CONTENT) },
         };
   const waits = waitingPart(operation, success);
-  const parameters = [...parametersOf(operation, comments, schemas), ...waits.parameters];
+  const parameters = [...parametersOf(operation, described), ...waits.parameters];
   return {
     operationId: method.localName,
-    summary: comments(method),
-    ...(parameters.length > 0 ? { parameters } : {}),
-    ...(hasBody ? { requestBody: bodyOf(operation, comments, schemas) } : {}),
+    ...helpOf(described.comments(method)),
+    ...(parameters.length > 0 && { parameters }),
+    ...(hasBody && { requestBody: bodyOf(operation, described) }),
     responses: {
       ...waits.responses,
       [status]: success,
-      default: {
-        description: 'See statusCode.',
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-      },
+      default: FAILURE,
     },
   };
 }
 
+/** The first sentence is the summary, which viewers show in one line. */
+function helpOf(comment: string): { summary: string; description?: string } {
+  const [summary = '', ...more] = comment.split(/(?<=[.;:]) /);
+  return more.length === 0
+    ? { summary }
+    : { summary: summary.replace(/[;:]$/, '.'), description: comment };
+}
+
 /** Parameters of path, query and headers. */
-function parametersOf(operation: Operation, comments: Comments, schemas: Map<string, Schema>) {
+function parametersOf(operation: Operation, described: Described) {
   const { method, pathFields, headerFields } = operation;
   const inPath = method.input.fields.filter((field) => pathFields.includes(field.name));
   const parameter = (field: DescField, place: 'path' | 'query' | 'header', name: string) => ({
     name,
     in: place,
     required: place === 'path',
-    ...described(schemaOf(field, comments, schemas), comments(field)),
+    description: described.comments(field),
+    schema: schemaOf(field, described),
   });
   return [
     ...inPath.map((field) => parameter(field, 'path', field.jsonName)),
@@ -153,54 +155,42 @@ function parametersOf(operation: Operation, comments: Comments, schemas: Map<str
   ];
 }
 
-function described(schema: Schema, description: string): Schema {
-  return { description, schema };
-}
-
 /** Schema of the body: the request without the fields of the path. */
-function bodyOf(operation: Operation, comments: Comments, schemas: Map<string, Schema>): Schema {
-  const { method, pathFields, headerFields, closed } = operation;
-  const inHeaders = [...headerFields.values()];
-  const fields = method.input.fields.filter(
-    (field) => !pathFields.includes(field.name) && !inHeaders.includes(field),
-  );
+function bodyOf(operation: Operation, described: Described): Schema {
   const schema = {
     type: 'object',
-    properties: propertiesOf(fields, comments, schemas),
-    ...(closed ? { additionalProperties: false } : {}),
+    properties: propertiesOf(otherFieldsOf(operation), described),
+    ...(operation.closed && { additionalProperties: false }),
   };
-  return { required: false, content: { 'application/json': { schema } } };
+  const example = EXAMPLES[operation.method.localName];
+  return { required: false, content: json(schema, example) };
 }
 
-function propertiesOf(
-  fields: readonly DescField[],
-  comments: Comments,
-  schemas: Map<string, Schema>,
-): Schema {
+function propertiesOf(fields: readonly DescField[], described: Described): Schema {
   const shown = fields.filter((field) => !isJsonText(field));
   return Object.fromEntries(
     shown.map((field) => [
       field.jsonName,
-      { ...schemaOf(field, comments, schemas), description: comments(field) },
+      { ...schemaOf(field, described), description: described.comments(field) },
     ]),
   );
 }
 
-function referTo(message: DescMessage, comments: Comments, schemas: Map<string, Schema>): Schema {
+function referTo(message: DescMessage, described: Described): Schema {
   const known = KNOWN[message.typeName];
   if (known) return known;
   const name = message.typeName.replace(/^tabern\.v1\./, '');
-  if (!schemas.has(name)) {
-    const schema: Schema = { type: 'object', description: comments(message) };
-    schemas.set(name, schema);
-    schema['properties'] = propertiesOf(message.fields, comments, schemas);
+  if (!described.schemas.has(name)) {
+    const schema: Schema = { type: 'object', description: described.comments(message) };
+    described.schemas.set(name, schema);
+    schema['properties'] = propertiesOf(message.fields, described);
   }
-  return { $ref: `#/components/schemas/${name}` };
+  return refer(name);
 }
 
-function schemaOf(field: DescField, comments: Comments, schemas: Map<string, Schema>): Schema {
+function schemaOf(field: DescField, described: Described): Schema {
   const one = (): Schema => {
-    if (field.message) return referTo(field.message, comments, schemas);
+    if (field.message) return referTo(field.message, described);
     if (field.enum) return { type: 'string', enum: field.enum.values.map((value) => value.name) };
     return SCALARS[must(field.scalar, `scalar of ${field}`)] ?? {};
   };

@@ -4,6 +4,7 @@
  * apiKey alone starts a session.
  */
 import type { IncomingMessage } from 'node:http';
+import { CreateSessionRequest } from '../../proto/gen/tabern/v1/sessions.pb.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
@@ -16,14 +17,6 @@ export type Presented =
   | { kind: 'credential'; credential: Credential }
   | { kind: 'session'; sessionId: string; options: CallOptions }
   | { kind: 'new'; options: CallOptions };
-
-/** A session with default settings. */
-const PLAIN = {
-  browserSettings: undefined,
-  proxies: undefined,
-  userMetadata: undefined,
-  proxySettings: undefined,
-};
 
 /** The URL of the request, of which only path and query are used. Throws as gateway/app.ts does. */
 export function targetOf({ url = '' }: IncomingMessage): URL {
@@ -79,7 +72,8 @@ export async function credentialOf(
       return signingKey(session?.signingKey);
     }
     case 'new': {
-      const { session } = await sessions.createSession(PLAIN, { ...presented.options, signal });
+      const plain = CreateSessionRequest.create();
+      const { session } = await sessions.createSession(plain, { ...presented.options, signal });
       return signingKey(session?.signingKey);
     }
   }

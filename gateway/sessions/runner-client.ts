@@ -3,33 +3,33 @@
  * the connection. runner/sessions/server/session-server.ts defines the server.
  */
 import { once } from 'node:events';
-import { request as ask } from 'node:http';
+import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { LocateSessionRequest } from '../../proto/gen/tabern/v1/sessions.pb.ts';
-import { Fault } from '../../proto/rpc/errors.ts';
+import type {
+  LocateSessionRequest,
+  LocateSessionResponse,
+} from '../../proto/gen/tabern/v1/sessions.pb.ts';
+import { Fault, type Reason } from '../../proto/rpc/errors.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
 import {
   DIAL_TIMEOUT_MS,
-  DOOR_ANSWER_MAX_BYTES,
-  DOOR_TIMEOUT_MS,
   LOCATE_MAX_MS,
+  SESSION_ANSWER_MAX_BYTES,
+  SESSION_ANSWER_TIMEOUT_MS,
 } from '../config.ts';
 
 /** Location of a running session. */
-export type Place = {
-  sessionId: string;
-  /** unix:<path> or host:port. */
-  address: string;
-  /** Token for that session server. */
-  signingKey: string;
-  /** When a live view token expires; undefined for a signing key. */
-  expiresAt: Date | undefined;
-  /** Public part of the API key that received the credential; empty: none. */
-  apiKeyId: string;
-};
+export type Place = Omit<LocateSessionResponse, 'status'>;
 
+/** Refusals of the session server that keep their code. */
+const REFUSALS: Readonly<Record<number, Reason>> = {
+  400: 'MALFORMED_REQUEST',
+  404: 'ROUTE_NOT_FOUND',
+  410: 'SESSION_ENDED',
+  413: 'BODY_TOO_LARGE',
+};
 const TOO_LONG = 'The answer of the session’s browser is too long.';
 
 export type Credential = NonNullable<LocateSessionRequest['credential']>;
@@ -54,7 +54,7 @@ export function locator(options: {
 
 /** A connection to a session server. Throws BROWSER_FAILED, or the signal's reason. */
 export async function dial(address: string, signal: AbortSignal): Promise<Socket> {
-  const socket = connect(optionsOf(address));
+  const socket = connect(addressOf(address));
   socket.setNoDelay(true);
   try {
     const within = AbortSignal.any([signal, AbortSignal.timeout(DIAL_TIMEOUT_MS)]);
@@ -71,7 +71,7 @@ export async function dial(address: string, signal: AbortSignal): Promise<Socket
  * Sends one request to the session server and returns its JSON. Throws the server's refusal as a
  * Fault with the same code, or BROWSER_FAILED when it is unreachable.
  */
-export async function askSessionServer(place: SessionPlace, wanted: Wanted): Promise<unknown> {
+export async function callSessionServer(place: SessionPlace, wanted: Wanted): Promise<unknown> {
   const answer = await bytesFromSessionServer(place, wanted);
   try {
     return JSON.parse(answer.toString());
@@ -94,10 +94,11 @@ export async function bytesFromSessionServer(
   { address, signingKey }: SessionPlace,
   wanted: Wanted,
 ): Promise<Buffer> {
-  const { method, path, body, signal, timeoutMs = DOOR_TIMEOUT_MS } = wanted;
+  const { method, path, body, signal, timeoutMs = SESSION_ANSWER_TIMEOUT_MS } = wanted;
   const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  const call = ask({
-    ...doorOf(address),
+  const { path: socketPath, ...rest } = addressOf(address);
+  const call = request({
+    ...(socketPath === undefined ? rest : { socketPath }),
     method,
     signal: within,
     agent: false,
@@ -129,18 +130,13 @@ async function bytesIn(response: AsyncIterable<Buffer>): Promise<Buffer> {
   let bytes = 0;
   for await (const chunk of response) {
     bytes += chunk.length;
-    if (bytes > DOOR_ANSWER_MAX_BYTES) throw new Fault('BROWSER_FAILED', TOO_LONG);
+    if (bytes > SESSION_ANSWER_MAX_BYTES) throw new Fault('BROWSER_FAILED', TOO_LONG);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
 }
 
-function doorOf(address: string) {
-  const { path, ...rest } = optionsOf(address);
-  return path === undefined ? rest : { socketPath: path };
-}
-
-function optionsOf(address: string): { path?: string; host?: string; port: number } {
+function addressOf(address: string): { path?: string; host?: string; port: number } {
   if (address.startsWith('unix:')) return { path: address.slice('unix:'.length), port: 0 };
   const { hostname, port } = new URL(`tcp://${address}`);
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
@@ -149,18 +145,9 @@ function optionsOf(address: string): { path?: string; host?: string; port: numbe
 function refusal(status: number, answer: unknown): Fault {
   const { message } = Object(answer) as { message?: unknown };
   const text = typeof message === 'string' ? message : 'The runner refused the request.';
-  switch (status) {
-    case 400:
-      return new Fault('MALFORMED_REQUEST', text);
-    case 404:
-      return new Fault('ROUTE_NOT_FOUND', text);
-    case 410:
-      return new Fault('SESSION_ENDED', text);
-    case 413:
-      return new Fault('BODY_TOO_LARGE', text);
-    default:
-      return new Fault('BROWSER_FAILED', text, { status });
-  }
+  const reason = REFUSALS[status];
+  if (reason !== undefined) return new Fault(reason, text);
+  return new Fault('BROWSER_FAILED', text, { status });
 }
 
 function unreachable(cause: unknown): Fault {

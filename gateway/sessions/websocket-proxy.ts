@@ -1,12 +1,7 @@
 /**
- * WebSocket upgrades: /connect, / and /devtools/... drive a session, /view shows one. requested ->
- * located (by core; a session without a Chrome is waited for) -> handed off, when its runner is in
- * this service | connected -> spliced -> closed. The upgrade is replayed to the runner's session
- * server, and the client receives its answer: from then on bytes pass unparsed, or not through this
- * process at all. Refusals before that are JSON errors, readable on the upgrade. Origin is ignored:
- * the key in the URL is the only credential, and no cookie is used. A drain refuses upgrades that
- * are not spliced yet and closes the write side of the others: their runner closes the clients with
- * 1001.
+ * WebSocket upgrades: /connect, / and /devtools/... drive a session, /view shows one. The upgrade
+ * is replayed to the runner's session server; from then on bytes pass unparsed. Refusals before
+ * that are JSON errors. gateway/README.md, "WebSocket connections", has the states and the drain.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -37,7 +32,7 @@ export type Tunnels = {
 type Options = {
   clients: Pick<Clients, 'sessions'>;
   locate: Locate;
-  handOver?: HandOver;
+  handOver?: HandOver | undefined;
   log: Log;
 };
 
@@ -57,11 +52,11 @@ export function openTunnels(options: Options): Tunnels {
     try {
       const signal = AbortSignal.any([draining.signal, early.gone]);
       const { place, replay } = await reach(request, { ...options, requestId, signal });
-      const said = () => Buffer.concat([replay, early.take()]);
-      if (options.handOver?.(place.address, socket, said)) return;
+      const readAhead = () => Buffer.concat([replay, early.take()]);
+      if (options.handOver?.(place.address, socket, readAhead)) return;
       const upstream = await dial(place.address, signal);
       const { closed } = keepUntilClosed(upstream, upstreams);
-      upstream.write(said());
+      upstream.write(readAhead());
       await splice(socket, upstream);
       await closed;
     } catch (error) {
@@ -182,10 +177,10 @@ type Early = Disposable & {
 /** Reads from a waiting client, which detects that it disconnects. */
 function openEarly(socket: Socket, head: Buffer): Early {
   const gone = new AbortController();
-  const said = [head];
+  const chunks = [head];
   let size = head.length;
   const read = (bytes: Buffer): void => {
-    said.push(bytes);
+    chunks.push(bytes);
     size += bytes.length;
     if (size > TUNNEL_EARLY_MAX_BYTES) socket.pause();
   };
@@ -199,7 +194,7 @@ function openEarly(socket: Socket, head: Buffer): Early {
     take() {
       stop();
       socket.pause();
-      return Buffer.concat(said);
+      return Buffer.concat(chunks);
     },
     [Symbol.dispose]: stop,
   };

@@ -1,8 +1,7 @@
 /**
  * One attempt: one POST and its outcome. The status line decides; redirects are not followed.
- * Separate deadlines apply to the whole attempt, to the answer after the request has a connection,
- * and to the body, of which the beginning is stored. The attempt ends within its deadline whatever
- * a hostile endpoint does. proto/spec/webhooks.md 5.
+ * Deadlines apply to the whole attempt, to the answer and to the body, whatever a hostile endpoint
+ * does. proto/spec/webhooks.md 5.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
@@ -22,23 +21,14 @@ const BODY_READ_BYTES = 64 * 1024;
  * the request was written: the request is sent once more.
  */
 const RACE_MS = 1_000;
-/**
- * In milliseconds since the last answer: older connections are not kept (connection-pools.ts), so
- * they cannot be in that race.
- */
+/** In milliseconds since the last answer: later, no connection is kept (connection-pools.ts). */
 const WARM_MS = 5_000;
 /** In seconds; longer than any delay of the retry schedule. */
 const RETRY_AFTER_MAX_S = 7 * 24 * 3_600;
-/**
- * In milliseconds: a signature is as old as its claim; without a connection by then, the claim is
- * released.
- */
+/** In milliseconds: a claim without a connection is released, since its signature ages. */
 const CLAIM_FRESH_MS = 10_000;
 
-/**
- * One shared error: the aborted request has already settled, and a stack would cost as much as the
- * attempt.
- */
+/** Shared: a stack would cost as much as the attempt, and the request has settled. */
 const DONE = new Error('done');
 
 export type Result = Omit<AttemptReport, 'deliveryId' | 'claimSeq' | 'attemptId'>;
@@ -67,10 +57,8 @@ export async function send(claim: Claim, wire: Wire, signal?: AbortSignal): Prom
   return result;
 }
 
-type Posted = {
-  result: Result /** The connection broke before a byte of an answer. */;
-  isCut: boolean;
-};
+/** `isCut`: the connection broke before a byte of an answer. */
+type Posted = { result: Result; isCut: boolean };
 
 function post(
   claim: Claim,
@@ -111,7 +99,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#settle = settle;
     this.#after(budget.wholeMs, () => this.#giveUp('the attempt took too long'));
     this.#after(CLAIM_FRESH_MS, () => {
-      if (this.#sentAt === undefined) this.#end(failed(NOT_SENT, this.#startedAt), false);
+      if (this.#sentAt === undefined) this.#fail(NOT_SENT);
     });
     signal?.addEventListener('abort', this.#leave, { once: true });
   }
@@ -119,7 +107,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.#isSettled || this.#signal?.aborted) {
-      // The deadline passed while it waited for a connection: the request must not be sent.
+      // The deadline passed before there was a connection: the request must not be sent.
       controller.abort(new Error('too late'));
       return;
     }
@@ -152,28 +140,23 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: unknown, error: unknown): void {
-    // The status line decided; later failures are ignored.
-    if (this.#status > 0) {
-      this.#finish();
-      return;
-    }
     const failure = failureOf(error, this.#sentAt !== undefined);
-    this.#end(failed(failure, this.#startedAt), failure.outcome === 'RESET');
+    this.#fail(failure, failure.outcome === 'RESET');
   }
 
   #leave = (): void => {
-    if (this.#status > 0) {
-      this.#finish();
-      return;
-    }
-    const wasSent = this.#sentAt !== undefined;
     const error = String(this.#signal?.reason);
-    this.#end(failed(wasSent ? { outcome: 'RESET', error } : NOT_SENT, this.#startedAt), false);
+    this.#fail(this.#sentAt === undefined ? NOT_SENT : { outcome: 'RESET', error });
   };
 
   #giveUp(error: string): void {
+    this.#fail({ outcome: 'TIMEOUT', error });
+  }
+
+  /** The status line decided; later failures are ignored. */
+  #fail(failure: Failure, isCut = false): void {
     if (this.#status > 0) this.#finish();
-    else this.#end(failed({ outcome: 'TIMEOUT', error }, this.#startedAt), false);
+    else this.#end(failed(failure, this.#startedAt), isCut);
   }
 
   #finish(): void {
@@ -188,17 +171,14 @@ class Exchange implements Dispatcher.DispatchHandler {
       error: isOk ? '' : error,
       // Copies the bytes: a view of a shared pool would transfer the whole pool to the other
       // thread.
-      response: ownBytes(this.#body),
+      response: Buffer.from(new Uint8Array(Buffer.concat(this.#body)).buffer),
       retryAfterSeconds: this.#retryAfterS,
       abortMessage: !isOk && this.#isAborting,
     };
     this.#end(result, false);
   }
 
-  /**
-   * Settles once. Further data of the endpoint is not read: the connection is closed unless the
-   * answer was complete.
-   */
+  /** Settles once. The connection is closed unless the answer was complete. */
   #end(result: Result, isCut: boolean): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
@@ -231,12 +211,4 @@ export function retryAfterOf(value: unknown, now = Date.now()): number | undefin
   const at = Date.parse(text);
   if (Number.isNaN(at)) return undefined;
   return Math.min(Math.max(0, Math.ceil((at - now) / 1_000)), RETRY_AFTER_MAX_S);
-}
-
-function ownBytes(chunks: readonly Buffer[]): Buffer {
-  const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-  const bytes = Buffer.alloc(length);
-  let at = 0;
-  for (const chunk of chunks) at += chunk.copy(bytes, at);
-  return bytes;
 }

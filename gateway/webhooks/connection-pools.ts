@@ -10,10 +10,7 @@ import type { Guard } from './ssrf-guard.ts';
 
 /** Per webhook: the cap of its deliveries in flight. Source: proto/spec/webhooks.md 9. */
 const CONNECTIONS_MAX = 8;
-/**
- * Maximum number of pools; the least recently used is closed first. Source: proto/spec/webhooks.md
- * 9.
- */
+/** The least recently used pool is closed first. Source: proto/spec/webhooks.md 9. */
 const POOLS_MAX = 500;
 /** In milliseconds, DNS included. Source: proto/spec/webhooks.md 5. */
 const CONNECT_TIMEOUT_MS = 5_000;

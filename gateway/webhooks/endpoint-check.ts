@@ -1,8 +1,7 @@
 /**
- * Resolves the host of an endpoint before core registers the webhook: one blocked address refuses
- * it with core's message for blocked URLs. A name that does not resolve is accepted, since its DNS
- * records may follow; each attempt resolves it again. Core has no network access, so the gateway
- * does this. proto/spec/webhooks.md 8.
+ * Resolves the host of an endpoint before core, which has no network access, registers the webhook:
+ * one blocked address refuses it. A name that does not resolve is accepted, since its DNS records
+ * may follow; each attempt resolves it again. proto/spec/webhooks.md 8.
  */
 import { literalAddress } from '../../proto/network/webhook-endpoint.ts';
 import { Fault } from '../../proto/rpc/errors.ts';

@@ -31,10 +31,7 @@ const CONNECT_PROBLEMS: Readonly<Record<string, string>> = {
 const OURS: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
 const CUT: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
-/**
- * `wasSent` tells whether the request had a connection: before that, a reset is a failed
- * connection.
- */
+/** `wasSent`: the request had a connection. Before that, a reset is a failed connection. */
 export function failureOf(error: unknown, wasSent: boolean): Failure {
   const codes = codesOf(error);
   if (isA(error, BlockedAddress)) return { outcome: 'BLOCKED', error: 'address not allowed' };

@@ -28,8 +28,7 @@ export type FromThread =
   /** The claim is cancelled. */
   | { kind: 'leave'; id: number }
   /** These reports were dropped after core had not accepted a report for too long. */
-  | { kind: 'dropped'; count: number }
-  | { kind: 'closed' };
+  | { kind: 'dropped'; count: number };
 
 export type ToThread =
   | { kind: 'claimed'; id: number; claimed: Claimed }

@@ -1,9 +1,8 @@
 /**
- * Claims due deliveries, posts each and reports the outcome. It has no secret and no database, and
- * calls core by two requests only. running -> closing (no new claims, attempts finish) -> closed. A
- * report is retried until core accepts it: a result is lost only with the thread, or when core is
- * unreachable for a minute; the delivery is then sent again with the same id. Any number of senders
- * may run: the claim is the lock.
+ * Claims due deliveries, posts each and reports the outcome. running -> closing (no new claims,
+ * attempts finish) -> closed. A report is retried until core accepts it. A result is lost only with
+ * the thread, or when core is unreachable for a minute; the delivery is then sent again with the
+ * same id. Any number of senders may run: the claim is the lock.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DELIVERY_BATCH_MAX } from '../../proto/common/limits.ts';
@@ -33,6 +32,10 @@ const REPORT_KEPT_MS = 60_000;
 /** In milliseconds: back-off between failed calls, doubling between these. */
 const BACKOFF = { firstMs: 200, maxMs: 2_000, isRetryable: () => true };
 
+/** Errors of aborted attempts. */
+const STOPPED = 'the sender stopped before an answer';
+const DELETED = 'the webhook was deleted before an answer';
+
 /** Calls to core. Both reject when core did not accept the call, which is then retried. */
 export type Link = {
   /**
@@ -46,20 +49,11 @@ export type Link = {
   dropped(count: number): void;
 };
 
-export type Sender = {
-  /** Stops claiming, lets attempts finish within maxMs, and reports them. */
-  end(maxMs: number): Promise<void>;
-};
-
-/** Starts the loop. */
-export function startSender(link: Link, wire: Wire): Sender {
-  return new Loop(link, wire);
-}
-
 type Kept = { report: AttemptReport; until: number };
 type Running = { webhookId: string; cut: AbortController; ended: Promise<void> };
 
-class Loop implements Sender {
+/** Runs from its construction until end(). */
+export class Sender {
   readonly #link: Link;
   readonly #wire: Wire;
   /** No new claims. */
@@ -79,10 +73,11 @@ class Loop implements Sender {
     this.#claiming = this.#claimLoop();
   }
 
+  /** Stops claiming, lets attempts finish within maxMs, and reports them. */
   async end(maxMs: number): Promise<void> {
     this.#stopping.abort();
     await this.#claiming;
-    const timer = setTimeout(() => this.#cutAll(), maxMs);
+    const timer = setTimeout(() => this.#cut(STOPPED), maxMs);
     await Promise.all([...this.#inFlight].map(({ ended }) => ended));
     clearTimeout(timer);
     // A last report of the remaining results, in order; core releases the rest at the next start.
@@ -93,10 +88,6 @@ class Loop implements Sender {
 
   async #reportRest(): Promise<void> {
     while (this.#reports.length > 0) await this.#reportOnce();
-  }
-
-  #cutAll(): void {
-    for (const { cut } of this.#inFlight) cut.abort('the sender stopped before an answer');
   }
 
   /** Waits at core for due deliveries; with a backlog, the reports return new claims. */
@@ -120,15 +111,14 @@ class Loop implements Sender {
     const { claims, goneWebhookIds } = await call(max).finally(() => {
       this.#promised -= max;
     });
-    this.#cutThoseOf(new Set(goneWebhookIds));
+    if (goneWebhookIds.length > 0) this.#cut(DELETED, new Set(goneWebhookIds));
     for (const claim of claims) this.#start(claim);
   }
 
-  /** Attempts in flight for a deleted webhook are aborted. */
-  #cutThoseOf(gone: ReadonlySet<string>): void {
-    if (gone.size === 0) return;
+  /** Aborts attempts in flight: all, or those for these webhooks. */
+  #cut(error: string, webhookIds?: ReadonlySet<string>): void {
     for (const { webhookId, cut } of this.#inFlight) {
-      if (gone.has(webhookId)) cut.abort('the webhook was deleted before an answer');
+      if (webhookIds?.has(webhookId) ?? true) cut.abort(error);
     }
   }
 
@@ -140,7 +130,7 @@ class Loop implements Sender {
   #start(claim: Claim): void {
     const cut = new AbortController();
     // Returned by the last reports: released without sending.
-    if (this.#stopping.signal.aborted) cut.abort('the sender stopped before an answer');
+    if (this.#stopping.signal.aborted) cut.abort(STOPPED);
     const ended = this.#attempt(claim, cut.signal).finally(() => this.#inFlight.delete(running));
     const running = { webhookId: claim.webhookId, cut, ended };
     this.#inFlight.add(running);

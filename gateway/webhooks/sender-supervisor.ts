@@ -1,9 +1,8 @@
 /**
- * The main side of the sender: supervises its thread and calls core for it, with the token and the
- * name that the thread does not have. starting -> running -> (crash) -> waiting -> starting; any ->
- * closing -> closed. A crashed thread loses its attempts: its pending calls finish first, then the
- * next thread, with a later instance id, takes over its claims. No delivery is lost; one may be
- * sent twice, with the same id.
+ * The main side of the sender: supervises its thread. starting -> running -> (crash) -> waiting ->
+ * starting; any -> closing -> closed. A crashed thread loses its attempts: its pending calls finish
+ * first, then the next thread takes over its claims. No delivery is lost; one may be sent twice,
+ * with the same id.
  */
 import type { BlockList } from 'node:net';
 import { Worker } from 'node:worker_threads';
@@ -12,7 +11,7 @@ import type { Log } from '../../proto/common/log.ts';
 import { retry } from '../../proto/common/retry.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
 import type { Budget } from './attempt.ts';
-import { type Calls, openCalls } from './core-bridge.ts';
+import { openBridge } from './core-bridge.ts';
 import type { FromThread, ThreadOptions, ToThread } from './messages.ts';
 
 /**
@@ -26,10 +25,7 @@ const RESTART_MIN_MS = 200;
 const RESTART_MAX_MS = 10_000;
 /** In milliseconds: a thread that ran this long was healthy and resets the back-off. */
 const WELL_MS = 60_000;
-/**
- * In MiB: 64 attempts use about 5 MiB. Growth beyond this is an attack or a leak, and ends the
- * thread instead of the process. Ours.
- */
+/** In MiB. Ours: 64 attempts use 5; an attack or a leak ends the thread, not the process. */
 const HEAP_MAX_MB = 256;
 
 export type DispatcherOptions = {
@@ -53,100 +49,62 @@ export type DispatcherOptions = {
 };
 
 export type Dispatcher = AsyncDisposable & {
-  /**
-   * Stops claiming, lets attempts finish within a limit, and reports them. A second call waits for
-   * the first.
-   */
+  /** Stops claiming; attempts finish within a limit. A second call waits for the first. */
   close(): Promise<void>;
 };
 
-/** Starts the sender. */
+/** Starts the sender: one thread after the other, until closed. */
 export function startDispatcher(options: DispatcherOptions): Dispatcher {
-  const keeper = new Keeper(options);
-  const close = () => keeper.close();
+  const { log, attemptsEndMs: maxMs = ATTEMPTS_END_MS } = options;
+  const closing = new AbortController();
+  let worker: Worker | undefined;
+  const run = async (): Promise<never> => {
+    worker = openThread(options);
+    options.onThread?.(worker);
+    await ended(worker, options).finally(() => {
+      worker = undefined;
+    });
+    throw new Error('the sender thread ended by itself');
+  };
+  const supervised = retry(run, {
+    firstMs: RESTART_MIN_MS,
+    maxMs: RESTART_MAX_MS,
+    stableMs: WELL_MS,
+    isRetryable: () => true,
+    onRetry: (error, waitMs) => {
+      log.error({ err: error, waitMs }, 'the sender thread crashed; restarting it');
+    },
+    signal: closing.signal,
+  }).catch(() => undefined); // the thread's end after close
+
+  async function close(): Promise<void> {
+    if (!closing.signal.aborted) {
+      closing.abort();
+      worker?.postMessage({ kind: 'close', maxMs } satisfies ToThread);
+    }
+    const late = setTimeout(() => void worker?.terminate(), CLOSE_MAX_MS);
+    await supervised;
+    clearTimeout(late);
+  }
   return { close, [Symbol.asyncDispose]: close };
 }
 
-class Keeper {
-  readonly #options: DispatcherOptions;
-  readonly #closing = new AbortController();
-  readonly #kept: Promise<void>;
-  #worker: Worker | undefined;
+function openThread({ allow, ca, budget, dnsServers }: DispatcherOptions): Worker {
+  return new Worker(new URL('./sender-thread.ts', import.meta.url), {
+    workerData: { allow, ca, budget, dnsServers } satisfies ThreadOptions,
+    env: moduleCacheEnv(), // no variables of the service, proxies included
+    execArgv: [], // the program's own flags, such as --input-type, are not for a thread
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MB },
+  });
+}
 
-  constructor(options: DispatcherOptions) {
-    this.#options = options;
-    this.#kept = this.#keep();
-  }
-
-  async close(): Promise<void> {
-    if (!this.#closing.signal.aborted) {
-      this.#closing.abort();
-      const { attemptsEndMs = ATTEMPTS_END_MS } = this.#options;
-      this.#worker?.postMessage({ kind: 'close', maxMs: attemptsEndMs } satisfies ToThread);
-    }
-    const late = setTimeout(() => void this.#worker?.terminate(), CLOSE_MAX_MS);
-    await this.#kept;
-    clearTimeout(late);
-  }
-
-  /** Runs one thread after the other, until closed. */
-  async #keep(): Promise<void> {
-    await retry(() => this.#run(), {
-      firstMs: RESTART_MIN_MS,
-      maxMs: RESTART_MAX_MS,
-      stableMs: WELL_MS,
-      isRetryable: () => true,
-      onRetry: (error, waitMs) => {
-        this.#options.log.error({ err: error, waitMs }, 'the sender thread crashed; restarting it');
-      },
-      signal: this.#closing.signal,
-    }).catch(() => undefined); // the thread's end after close
-  }
-
-  /** Runs one thread until it ends; rejects with the cause. */
-  async #run(): Promise<never> {
-    const { allow, ca, budget, dnsServers, onThread } = this.#options;
-    const worker = new Worker(new URL('./sender-thread.ts', import.meta.url), {
-      workerData: { allow, ca, budget, dnsServers } satisfies ThreadOptions,
-      env: moduleCacheEnv(), // no variables of the service, proxies included
-      execArgv: [], // the program's own flags, such as --input-type, are not for a thread
-      resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MB },
-    });
-    const { promise: ended, resolve } = Promise.withResolvers<void>();
-    let failure: unknown;
-    const calls = openCalls(this.#options, (message) => worker.postMessage(message));
-    worker.on('message', (message: FromThread) => this.#receive(message, calls));
-    worker.on('error', (error) => {
-      failure = error;
-    });
-    worker.on('exit', () => resolve());
-    this.#worker = worker;
-    onThread?.(worker);
-    await ended;
-    this.#worker = undefined;
-    await calls.end();
-    throw failure ?? new Error('the sender thread ended by itself');
-  }
-
-  #receive(message: FromThread, calls: Calls): void {
-    switch (message.kind) {
-      case 'claim':
-        calls.claim(message.id, message.max);
-        return;
-      case 'report':
-        calls.report(message.id, message.reports, message.max);
-        return;
-      case 'leave':
-        calls.leave(message.id);
-        return;
-      case 'dropped':
-        this.#options.log.error(
-          { count: message.count },
-          'dropped attempt reports that core did not accept in time',
-        );
-        return;
-      case 'closed':
-        return;
-    }
-  }
+/** Serves the requests of the thread until it exits and its calls have ended; throws its error. */
+async function ended(worker: Worker, options: DispatcherOptions): Promise<void> {
+  const bridge = openBridge(options, (message) => worker.postMessage(message));
+  worker.on('message', (message: FromThread) => bridge.receive(message));
+  const errors: unknown[] = [];
+  worker.on('error', (error) => errors.push(error));
+  await new Promise((resolve) => worker.once('exit', resolve));
+  await bridge.end();
+  if (errors.length > 0) throw errors[0];
 }

@@ -1,21 +1,19 @@
 /**
- * The sender thread: DNS, TLS and HTTP of hostile endpoints are parsed here only. Its start data
- * lists the addresses that it may reach, and it exchanges the messages of messages.ts with the main
- * thread. open -> (close) -> closed. A crash ends the thread, not the process; the supervisor
- * starts another.
+ * The sender thread: DNS, TLS and HTTP of hostile endpoints are parsed here only. It exchanges the
+ * messages of messages.ts with the main thread. A crash ends the thread, not the process; the
+ * supervisor starts another.
  */
 import { setPriority } from 'node:os';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { must } from '../../proto/common/must.ts';
 import { openPools } from './connection-pools.ts';
 import type { Claimed, FromThread, ThreadOptions, ToThread } from './messages.ts';
-import { type Link, startSender } from './send-loop.ts';
+import { type Link, Sender } from './send-loop.ts';
 import { dnsResolver, openGuard } from './ssrf-guard.ts';
 
-if (isMainThread)
-  throw new Error('gateway/webhooks/sender-thread.ts runs in a thread of its own only');
+if (isMainThread) throw new Error('gateway/webhooks/sender-thread.ts must run in a thread');
 
-type Waiter = { resolve: (value: Claimed) => void; reject: (error: Error) => void };
+type Waiter = Omit<PromiseWithResolvers<Claimed>, 'promise'>;
 
 /**
  * Lower priority, so that a burst of deliveries does not delay the store's thread or HTTP: on two
@@ -35,19 +33,19 @@ const guard = openGuard(allow, dnsResolver(dnsServers));
 const pools = openPools(guard, ca);
 const link: Link = {
   async claim(max, signal) {
-    const asked = ask((id) => ({ kind: 'claim', id, max }));
-    const leave = () => tell({ kind: 'leave', id: asked.id });
+    const { id, answer } = request((id) => ({ kind: 'claim', id, max }));
+    const leave = () => post({ kind: 'leave', id });
     signal.addEventListener('abort', leave, { once: true });
     try {
-      return await asked.answer;
+      return await answer;
     } finally {
       signal.removeEventListener('abort', leave);
     }
   },
-  report: (reports, max) => ask((id) => ({ kind: 'report', id, reports, max })).answer,
-  dropped: (count) => tell({ kind: 'dropped', count }),
+  report: (reports, max) => request((id) => ({ kind: 'report', id, reports, max })).answer,
+  dropped: (count) => post({ kind: 'dropped', count }),
 };
-const sender = startSender(link, { pools, ...(budget && { budget }) });
+const sender = new Sender(link, { pools, ...(budget && { budget }) });
 
 port.on('message', (message: ToThread) => {
   switch (message.kind) {
@@ -55,7 +53,7 @@ port.on('message', (message: ToThread) => {
       settle(message.id).resolve(message.claimed);
       return;
     case 'failed':
-      settle(message.id).reject(new Error('core did not take the call'));
+      settle(message.id).reject(new Error('core did not accept the call'));
       return;
     case 'close':
       void close(message.maxMs);
@@ -66,24 +64,23 @@ port.on('message', (message: ToThread) => {
 async function close(maxMs: number): Promise<void> {
   await sender.end(maxMs);
   await pools[Symbol.asyncDispose]();
-  tell({ kind: 'closed' });
   port.close();
 }
 
-function ask(message: (id: number) => FromThread) {
+function request(message: (id: number) => FromThread) {
   const id = nextId++;
-  const { promise, resolve, reject } = Promise.withResolvers<Claimed>();
-  waiting.set(id, { resolve, reject });
-  tell(message(id));
-  return { id, answer: promise };
+  const { promise: answer, ...waiter } = Promise.withResolvers<Claimed>();
+  waiting.set(id, waiter);
+  post(message(id));
+  return { id, answer };
 }
 
 function settle(id: number): Waiter {
-  const waiter = must(waiting.get(id), 'question');
+  const waiter = must(waiting.get(id), 'pending request');
   waiting.delete(id);
   return waiter;
 }
 
-function tell(message: FromThread): void {
+function post(message: FromThread): void {
   port.postMessage(message);
 }

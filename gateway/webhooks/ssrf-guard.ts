@@ -1,10 +1,8 @@
 /**
- * Address checks of the sender. Every address of a name is checked, and the socket uses a checked
- * address: a name that changes between check and connection is checked again. One blocked address
- * blocks the attempt: mixed answers are an attack. Names are resolved by DNS servers only, with
- * c-ares: `dns.lookup` shares a slow pool, in which four silent servers delayed every other lookup
- * by over 15 s. /etc/hosts is not used; only localhost is resolved locally. proto/spec/webhooks.md
- * 8.
+ * Address checks of the sender: each address of a name, and again that of the connected socket. One
+ * blocked address blocks the attempt: mixed answers are an attack. Names are resolved by c-ares:
+ * `dns.lookup` shares a slow pool, in which four silent servers delayed every other lookup by over
+ * 15 s. /etc/hosts is not used; only localhost is resolved locally. proto/spec/webhooks.md 8.
  */
 import { promises as dns } from 'node:dns';
 import type { BlockList, LookupFunction } from 'node:net';
@@ -37,10 +35,7 @@ export class UnresolvedName extends Error {
 export type Resolve = (name: string) => Promise<string[]>;
 
 export type Guard = {
-  /**
-   * Throws BlockedAddress for a URL that is not an allowed endpoint; literal addresses never reach
-   * `lookup`.
-   */
+  /** Throws BlockedAddress when it is not allowed; `lookup` never receives literal addresses. */
   checkUrl(endpoint: string): void;
   /** Throws BlockedAddress for a socket's remote address that is not allowed. */
   checkAddress(address: string | undefined): void;

@@ -5,8 +5,8 @@
  *   | RSA-OAEP-SHA256 of 64 random bytes: key of AES-256, key of HMAC (32 each) | IV (16)
  *   | AES-256-CBC, PKCS7, of zstd of a tar | HMAC-SHA-256 of everything before it (32)
  *
- * This file knows its head. Keys that do not unwrap are random ones: such a file takes the way, and
- * the time, of one whose MAC is wrong.
+ * This file reads and writes the head. Keys that do not unwrap become random ones: such a file
+ * takes the same path, and the same time, as one with a wrong MAC.
  */
 import {
   constants,

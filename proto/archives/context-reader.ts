@@ -67,9 +67,9 @@ async function proven(file: FileHandle, keys: Uint8Array, limits: ProfileLimits)
     mac.update(chunk.subarray(0, bytesRead));
     at += bytesRead;
   }
-  const said = Buffer.alloc(MAC_BYTES);
-  await file.read(said, 0, MAC_BYTES, bodyEnd);
-  const isProven = timingSafeEqual(mac.digest(), said);
+  const stored = Buffer.alloc(MAC_BYTES);
+  await file.read(stored, 0, MAC_BYTES, bodyEnd);
+  const isProven = timingSafeEqual(mac.digest(), stored);
   if (!isProven || iv === undefined || bodyEnd <= bodyAt) throw invalid();
   return { iv, bodyAt, bodyEnd };
 }

@@ -47,14 +47,14 @@ export async function* extensionEntries(
   path: string,
   limits = EXTENSION_LIMITS,
 ): AsyncGenerator<ExtensionEntry> {
-  const zip = await said(openPromise(path, { autoClose: false }));
+  const zip = await translated(openPromise(path, { autoClose: false }));
   const judge = profileJudge({ ...PROFILE_LIMITS, entriesMax: limits.entriesMax });
   let unpacked = 0;
   try {
     if (zip.entryCount > limits.entriesMax) throw tooMany(limits.entriesMax);
     const entries = zip.eachEntry();
     for (;;) {
-      const { value: entry, done } = await said(entries.next());
+      const { value: entry, done } = await translated(entries.next());
       if (done) return;
       if (CRUFT.test(entry.fileName)) continue;
       const kind = kindOf(entry);
@@ -176,7 +176,7 @@ function judged(
 }
 
 async function* bodyOf(zip: ZipFile, entry: Entry): AsyncGenerator<Buffer> {
-  const stream = await said(zip.openReadStreamPromise(entry));
+  const stream = await translated(zip.openReadStreamPromise(entry));
   let sum = 0;
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
@@ -189,8 +189,8 @@ async function* bodyOf(zip: ZipFile, entry: Entry): AsyncGenerator<Buffer> {
   if (sum !== entry.crc32) throw new ExtensionError(`${shown(entry.fileName)} is damaged`);
 }
 
-/** Errors of yauzl. */
-async function said<T>(promise: Promise<T>): Promise<T> {
+/** Translates errors of yauzl. */
+async function translated<T>(promise: Promise<T>): Promise<T> {
   try {
     return await promise;
   } catch (error) {
@@ -198,7 +198,7 @@ async function said<T>(promise: Promise<T>): Promise<T> {
   }
 }
 
-/** Its messages contain only positions in the file; disk errors are not errors of the zip. */
+/** yauzl's messages contain only positions in the file; disk errors are not errors of the zip. */
 function broken(error: unknown): unknown {
   const isOfDisk = (error as NodeJS.ErrnoException).syscall !== undefined;
   if (isOfDisk || error instanceof ExtensionError) return error;

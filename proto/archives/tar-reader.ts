@@ -72,9 +72,11 @@ export async function* readTar(
 function entryOf(header: Header, pax?: Map<string, string>, longPath?: string): TarEntry {
   const { type, mode } = header;
   const path = pax?.get('path') ?? longPath ?? header.path;
-  const said = pax?.get('size');
-  if (said !== undefined && !/^\d{1,15}$/.test(said)) throw new TarError('a size of no bytes');
-  const size = said === undefined ? header.size : Number(said);
+  const paxSize = pax?.get('size');
+  if (paxSize !== undefined && !/^\d{1,15}$/.test(paxSize)) {
+    throw new TarError('a size of no bytes');
+  }
+  const size = paxSize === undefined ? header.size : Number(paxSize);
   // before POSIX, directories were files whose name ends with a slash
   const isDirectory = type === '5' || path.endsWith('/');
   if (isDirectory && size !== 0) throw new TarError('a directory with bytes');

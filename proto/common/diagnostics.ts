@@ -1,4 +1,7 @@
-/** Findings of `tabern doctor`, one line each: every role checks its own part. */
+/**
+ * The form of a finding of `tabern doctor`, and its line of text. Each role makes the findings of
+ * its own part.
+ */
 
 export type Finding = {
   /** A word, such as `chrome`. */

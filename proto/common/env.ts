@@ -10,7 +10,7 @@ export class ConfigError extends Error {
 
 /**
  * The data directory is incomplete or damaged: the operator must fix it, a restart does not help
- * (78).
+ * (exit code 78).
  */
 export class DataError extends ConfigError {}
 

@@ -1,7 +1,7 @@
 /**
- * Limits that two sides keep: two of core, gateway and runner, or one of them and the table of
- * settings. What one side alone keeps stands there; runner/host and runner/sdk, which import
- * nothing of ours, have their own.
+ * Limits that two components share: two of core, gateway and runner, or one of them and the table
+ * of settings. A limit of one component is in its own file; runner/host and runner/sdk, which
+ * import no other folder, have their own.
  */
 
 const KIB = 1 << 10;
@@ -13,7 +13,7 @@ export const ARCHIVE_MAX_BYTES = 25 * MIB;
 export const BUNDLE_MAX_BYTES = 32 * MIB;
 /** In bytes, of a zipped browser extension. Source: proto/spec/sessions.md 9. */
 export const EXTENSION_MAX_BYTES = 100 * MIB;
-/** In bytes, of what a context holds, as stored. Source: proto/spec/contexts.md 4. */
+/** In bytes, of a context's content, as stored. Source: proto/spec/contexts.md 4. */
 export const CONTEXT_MAX_BYTES = 512 * MIB;
 /** In bytes, of a file that a page downloaded. Source: DOWNLOAD of blobs.proto. */
 export const DOWNLOAD_MAX_BYTES = 1024 * MIB;
@@ -35,7 +35,7 @@ export const MANIFEST_MAX_BYTES = 64 * KIB;
 export const INVOCATION_TIMEOUT_MIN_S = 60;
 export const INVOCATION_TIMEOUT_MAX_S = 900;
 export const INVOCATION_TIMEOUT_DEFAULT_S = INVOCATION_TIMEOUT_MAX_S;
-/** In seconds: what a request may ask its answer to wait. Source: GetInvocationRequest.wait. */
+/** In seconds: the longest wait that a request may set. Source: GetInvocationRequest.wait. */
 export const INVOCATION_WAIT_MAX_S = 60;
 
 /** Leases of one renewal, lines of one append. Source: runners.proto. */
@@ -45,20 +45,22 @@ export const RUNNER_BATCH_MAX = 1_000;
  * proto/spec/webhooks.md 1.
  */
 export const DELIVERY_BATCH_MAX = 64;
-/** In bytes, kept of an endpoint's answer to a delivery. Source: proto/spec/webhooks.md 5. */
+/** In bytes, kept of an endpoint's response to a delivery. Source: proto/spec/webhooks.md 5. */
 export const RESPONSE_KEPT_BYTES = 1 * KIB;
 
-/** A context's content is sent, either way, within this: 512 MiB at 2.4 Mbit/s. Ours. */
+/**
+ * The time limit of sending a context's content, in either direction: 512 MiB at 2.4 Mbit/s. Ours.
+ */
 export const CONTEXT_TRANSFER_TIMEOUT_MS = 1_800_000;
-/** A session's file is sent, either way, within this: 500 MiB at 2.4 Mbit/s. Ours. */
+/** The time limit of sending a session's file, in either direction: 500 MiB at 2.4 Mbit/s. Ours. */
 export const FILE_TRANSFER_TIMEOUT_MS = 1_800_000;
 
 /** In bytes, of the path of a unix socket. Source: unix(7). */
 export const SOCKET_PATH_MAX_BYTES = 107;
 
-/** Sessions, and invocations, of a project at once. Ours. */
+/** Concurrent sessions, and concurrent invocations, of a project. Ours. */
 export const CONCURRENCY_MAX = 10_000;
-/** Invocations, and builds, of a project that wait. Ours. */
+/** Pending invocations, and pending builds, of a project. Ours. */
 export const QUEUE_MAX = 1_000_000;
 /** Of any quota of a project: MiB, or a count. Ours: 95 TiB. */
 export const QUOTA_MAX = 100_000_000;

@@ -1,7 +1,7 @@
 /**
  * IPC between `tabern serve` and the runner that is its child process. Sockets that the gateway
- * accepted are passed to the runner, so that no process stands between a client and its session.
- * The runner's metrics are returned on request.
+ * accepted are passed to the runner, so that a client is connected to its session without a process
+ * in between. The runner returns its metrics on request.
  */
 import type { Samples } from './metrics.ts';
 
@@ -21,8 +21,8 @@ export function isSessionServerOpened(message: unknown): message is SessionServe
 }
 
 export function isSocketHandOff(message: unknown): message is SocketHandOff {
-  const { type, bytesRead: said } = Object(message) as Partial<SocketHandOff>;
-  return type === 'connection' && typeof said === 'string';
+  const { type, bytesRead } = Object(message) as Partial<SocketHandOff>;
+  return type === 'connection' && typeof bytesRead === 'string';
 }
 
 /** Requests the runner's metrics. */

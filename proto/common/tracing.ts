@@ -27,7 +27,7 @@ export type Scope = {
 export type Traced = {
   name: string;
   traceparent: string | undefined;
-  /** SERVER: a client waits for the answer. CONSUMER: the work was queued earlier. */
+  /** SERVER: a client waits for the response. CONSUMER: the work was queued earlier. */
   kind?: 'SERVER' | 'CONSUMER';
   attributes?: Attributes;
 };
@@ -98,7 +98,7 @@ export async function step<T>(name: string, run: () => Promise<T>): Promise<T> {
   return inside(api, { span, parent: above.context }, run);
 }
 
-/** Wraps a function so that its spans are children of the current span, whoever calls it later. */
+/** Wraps a function so that its spans are children of the current span, whenever it is called. */
 export function kept<A extends unknown[], T>(run: (...given: A) => T): (...given: A) => T {
   return api === undefined ? run : AsyncLocalStorage.bind(run);
 }
@@ -133,8 +133,8 @@ function parentOf(
 ): Api.Context {
   const [, traceId, spanId, flags] = TRACE_PARENT.exec(traceparent ?? '') ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return ROOT_CONTEXT;
-  const came = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
-  return trace.setSpanContext(ROOT_CONTEXT, came);
+  const remote = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
+  return trace.setSpanContext(ROOT_CONTEXT, remote);
 }
 
 /** Undefined for a non-recording span: an SDK may be present and record nothing. */

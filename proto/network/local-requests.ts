@@ -12,7 +12,7 @@ const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|\[?::1\]?|localhost|.+\.localhost)$/i;
 export type LocalServer = {
   /** The configured listening address. */
   boundTo: string;
-  /** In the operator's network, whose host names only the operator knows. */
+  /** In the operator's network, whose host names are not known here. */
   takesAnyName?: boolean;
 };
 

@@ -48,6 +48,7 @@ export const REASONS = {
   DELIVERY_NOT_ENDED: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   SESSION_PENDING: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'yes', retryAfterS: 1 },
   SESSION_NOT_ENDED: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
+  FUNCTION_IN_USE: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   SESSION_OF_INVOCATION: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   TOO_MANY_SECRETS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   TOO_MANY_EXTENSIONS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },

@@ -60,56 +60,49 @@ export type AnyHandler = (
 /** Receives each internal error (INTERNAL) once. */
 export type OnError = (error: Fault, method: string) => void;
 
-/**
- * Calls handlers in this process. `verify` encodes and decodes every message, for tests of parity.
- */
+/** Calls handlers in this process. */
 export function local<D extends Definition>(
   definition: D,
   handlers: Handlers<D>,
-  options: { onError: OnError; verify?: boolean },
+  { onError }: { onError: OnError },
 ): RpcClient<D> {
-  const methods = Object.entries(definition).map(([name, method]) => {
+  const methods = Object.entries(definition).map(([name, { path, responseStream }]) => {
     const handler = handlers[name] as AnyHandler;
-    const call = async (request: unknown, callOptions: CallOptions = {}) => {
-      const scope = openScope(callOptions);
-      const input =
-        options.verify && !method.requestStream ? copy(request, method, 'request') : request;
+    const call = async (request: unknown, options: CallOptions = {}) => {
+      const scope = openScope(options);
       try {
-        const answer = await raced(handler(input, scope.call) as Promise<unknown>, scope.call);
-        return options.verify ? copy(answer, method, 'response') : answer;
+        return await raced(handler(request, scope.call) as Promise<unknown>, scope.call);
       } catch (error) {
-        throw reported(error, method.path, options.onError);
+        throw reported(error, path, onError);
       } finally {
         scope.close();
       }
     };
-    const stream = async function* (request: unknown, callOptions: CallOptions = {}) {
-      const scope = openScope(callOptions);
+    const stream = async function* (request: unknown, options: CallOptions = {}) {
+      const scope = openScope(options);
       try {
-        for await (const part of handler(request, scope.call) as AsyncIterable<unknown>) {
-          throwIfOver(scope.call);
-          yield options.verify ? copy(part, method, 'response') : part;
-        }
+        yield* untilOver(handler(request, scope.call) as AsyncIterable<unknown>, scope.call);
       } catch (error) {
-        throw reported(error, method.path, options.onError);
+        throw reported(error, path, onError);
       } finally {
         scope.close();
       }
     };
-    return [name, method.responseStream ? stream : call] as const;
+    return [name, responseStream ? stream : call] as const;
   });
   return Object.fromEntries(methods) as unknown as RpcClient<D>;
 }
 
 /**
  * The lifetime of a call: its signal aborts at the deadline or when the caller disconnects. Call
- * `close` after the answer.
+ * `close` after the response.
  */
 export function openScope(options: CallOptions): { call: Call; close(): void } {
   const timeoutMs = options.timeoutMs ?? DEADLINE_DEFAULT_MS;
   const over = new AbortController();
-  const timer = setTimeout(() => over.abort(deadlineFault()), timeoutMs);
-  const leave = () => over.abort(cancelledFault());
+  const late = () => over.abort(new Fault('DEADLINE', 'The request took too long.'));
+  const timer = setTimeout(late, timeoutMs);
+  const leave = () => over.abort(new Fault('CANCELLED', 'The caller left.'));
   options.signal?.addEventListener('abort', leave, { once: true });
   if (options.signal?.aborted) leave();
   return {
@@ -125,18 +118,28 @@ export function openScope(options: CallOptions): { call: Call; close(): void } {
   };
 }
 
-/** The answer, or the Fault that ended the call, whichever is first. */
-export async function raced(answer: Promise<unknown>, call: Call): Promise<unknown> {
+/** The response, or the Fault that ended the call, whichever is first. */
+export async function raced<T>(answer: Promise<T>, call: Call): Promise<T> {
   throwIfOver(call);
-  let end: (() => void) | undefined;
-  const ended = new Promise<never>((_, reject) => {
-    end = () => reject(call.signal.reason);
-    call.signal.addEventListener('abort', end, { once: true });
-  });
+  const { signal } = call;
+  const { promise: ended, reject } = Promise.withResolvers<never>();
+  const end = () => reject(signal.reason);
+  signal.addEventListener('abort', end, { once: true });
   try {
     return await Promise.race([answer, ended]);
   } finally {
-    if (end) call.signal.removeEventListener('abort', end);
+    signal.removeEventListener('abort', end);
+  }
+}
+
+/** The parts until the call ends; then throws its Fault. */
+export async function* untilOver<Part>(
+  parts: AsyncIterable<Part>,
+  call: Call,
+): AsyncGenerator<Part> {
+  for await (const part of parts) {
+    throwIfOver(call);
+    yield part;
   }
 }
 
@@ -145,30 +148,9 @@ export function throwIfOver(call: Call): void {
   if (call.signal.aborted) throw call.signal.reason;
 }
 
-function copy(message: unknown, method: AnyMethod, side: 'request' | 'response'): unknown {
-  return side === 'request'
-    ? method.requestDeserialize(method.requestSerialize(message))
-    : method.responseDeserialize(method.responseSerialize(message));
-}
-
 /** The error as a Fault; internal errors are passed to `onError` once. */
 export function reported(error: unknown, path: string, onError: OnError): Fault {
   const fault = asFault(error);
   if (fault.reason === 'INTERNAL') onError(fault, path);
   return fault;
-}
-
-function deadlineFault(): Fault {
-  return new Fault('DEADLINE', 'The request took too long.');
-}
-
-function cancelledFault(): Fault {
-  return new Fault('CANCELLED', 'The caller left.');
-}
-
-/**
- * The handler of an RPC in the contract that is not implemented yet: 501, never an invented answer.
- */
-export async function notBuilt(): Promise<never> {
-  throw new Fault('NOT_IMPLEMENTED', 'This operation is not available yet.');
 }

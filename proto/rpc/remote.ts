@@ -13,7 +13,7 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { brokenCall } from './connection-errors.ts';
-import { asFault, toServiceError } from './errors.ts';
+import { asFault, Fault, toServiceError } from './errors.ts';
 import {
   type AnyHandler,
   type AnyMethod,
@@ -27,14 +27,14 @@ import {
   type RpcClient,
   raced,
   reported,
-  throwIfOver,
+  untilOver,
 } from './local.ts';
 
 const MIB = 1024 * 1024;
 /** In bytes, of a request. A result of 6 MiB, as text, must fit; grpc-js's default is 4 MiB. */
 export const MESSAGE_MAX_BYTES = 16 * MIB;
 /**
- * In bytes, of an answer. A result of 6 MiB (proto/spec/functions.md 5) is read as a Value, which
+ * In bytes, of a response. A result of 6 MiB (proto/spec/functions.md 5) is read as a Value, which
  * takes up to 5.5 times the bytes of its JSON.
  */
 export const ANSWER_MAX_BYTES = 48 * MIB;
@@ -76,18 +76,36 @@ function credentialsFor(address: string): ChannelCredentials {
   return address.startsWith('unix:') ? credentials.createInsecure() : credentials.createSsl();
 }
 
-/** Registers a service on a gRPC server. */
+/** A request that was not decoded. */
+const TOO_LARGE = Symbol('too large');
+
+/**
+ * Registers a service on a gRPC server. Larger requests than `maxBytes` are refused before they are
+ * decoded: a message of 13 MiB with many members takes seconds to decode.
+ */
 export function mount<D extends Definition>(
   server: Server,
   definition: D,
   handlers: Handlers<D>,
-  onError: OnError,
+  { onError, maxBytes = MESSAGE_MAX_BYTES }: { onError: OnError; maxBytes?: number },
 ): void {
-  const implementation: Record<string, unknown> = {};
-  for (const [name, method] of Object.entries(definition)) {
-    implementation[name] = serverMethod(method, handlers[name] as AnyHandler, onError);
-  }
-  server.addService(definition, implementation as UntypedServiceImplementation);
+  const methods = Object.entries(definition).map(([name, method]) => {
+    const { requestDeserialize: decode } = method;
+    const bounded = (bytes: Buffer) => (bytes.length > maxBytes ? TOO_LARGE : decode(bytes));
+    return [name, { ...method, requestDeserialize: bounded }];
+  });
+  const implementation = Object.entries(definition).map(([name, method]) => {
+    const handler = handlers[name] as AnyHandler;
+    const handle: AnyHandler = (request, call) => {
+      if (request !== TOO_LARGE) return handler(request, call);
+      throw new Fault('BODY_TOO_LARGE', `The message is larger than ${maxBytes} bytes.`);
+    };
+    return [name, serverMethod(method, handle, onError)];
+  });
+  server.addService(
+    Object.fromEntries(methods) as Definition,
+    Object.fromEntries(implementation) as UntypedServiceImplementation,
+  );
 }
 
 function remoteCall(
@@ -96,8 +114,6 @@ function remoteCall(
   request: unknown,
   options: CallOptions,
 ) {
-  const metadata = new Metadata();
-  for (const [key, value] of Object.entries(options.metadata ?? {})) metadata.set(key, value);
   const callOptions = { deadline: Date.now() + (options.timeoutMs ?? DEADLINE_DEFAULT_MS) };
   const { path, requestSerialize: pack, responseDeserialize: unpack } = method;
 
@@ -107,12 +123,14 @@ function remoteCall(
       pack,
       unpack,
       request,
-      metadata,
+      metadataOf(options),
       callOptions,
     );
     return readRemote(stream, path, options.signal);
   }
+  // all errors here reject, as in a local call
   return new Promise((resolve, reject) => {
+    const metadata = metadataOf(options);
     const done = (error: ServiceError | null, answer?: unknown) => {
       options.signal?.removeEventListener('abort', cancel);
       if (error) reject(brokenCall(error, path, options.signal?.aborted === true));
@@ -133,6 +151,13 @@ function remoteCall(
       );
     }
   });
+}
+
+/** Throws for a value that is not printable ASCII. */
+function metadataOf({ metadata = {} }: CallOptions): Metadata {
+  const sent = new Metadata();
+  for (const [key, value] of Object.entries(metadata)) sent.set(key, value);
+  return sent;
 }
 
 async function* readRemote(
@@ -175,15 +200,15 @@ function drained(out: Writes): Promise<boolean> {
   return new Promise((resolve) => {
     const settle = (open: boolean) => {
       out.off('drain', more);
-      out.off('close', gone);
-      out.off('error', gone);
+      out.off('close', closed);
+      out.off('error', closed);
       resolve(open);
     };
     const more = () => settle(true);
-    const gone = () => settle(false);
+    const closed = () => settle(false);
     out.on('drain', more);
-    out.on('close', gone);
-    out.on('error', gone);
+    out.on('close', closed);
+    out.on('error', closed);
   });
 }
 
@@ -224,13 +249,6 @@ function serverMethod(method: AnyMethod, handler: AnyHandler, onError: OnError) 
       scope.close();
     }
   };
-}
-
-async function* untilOver(parts: AsyncIterable<unknown>, call: Call) {
-  for await (const part of parts) {
-    throwIfOver(call);
-    yield part;
-  }
 }
 
 function serverScope(raw: ServerCall): { call: Call; close(): void } {

@@ -15,8 +15,7 @@ import { ProjectServiceService } from '../gen/tabern/v1/projects.pb.ts';
 import { RunnerServiceService } from '../gen/tabern/v1/runners.pb.ts';
 import { SessionServiceService } from '../gen/tabern/v1/sessions.pb.ts';
 import { WebhookServiceService } from '../gen/tabern/v1/webhooks.pb.ts';
-import { limited } from './limited.ts';
-import { type Definition, type Handlers, local, type OnError, type RpcClient } from './local.ts';
+import { type Handlers, local, type OnError, type RpcClient } from './local.ts';
 import { type Channel, MESSAGE_MAX_BYTES, mount, remote } from './remote.ts';
 
 export const SERVICES = {
@@ -48,10 +47,7 @@ const REQUEST_MAX_BYTES = 1 << 20;
 const NAMES = Object.keys(SERVICES) as ServiceName[];
 
 /** Clients that call the handlers in this process. */
-export function localClients(
-  handlers: AllHandlers,
-  options: { onError: OnError; verify?: boolean },
-): Clients {
+export function localClients(handlers: AllHandlers, options: { onError: OnError }): Clients {
   const clients = NAMES.map((name) => [
     name,
     local(SERVICES[name], handlers[name] as never, options),
@@ -70,7 +66,6 @@ export function remoteClients(channel: Channel): Clients {
 export function mountAll(server: Server, handlers: AllHandlers, onError: OnError): void {
   for (const name of NAMES) {
     const maxBytes = CARRIERS.has(name) ? MESSAGE_MAX_BYTES : REQUEST_MAX_BYTES;
-    const own = limited(SERVICES[name] as Definition, handlers[name] as never, maxBytes);
-    mount(server, own.definition, own.handlers, onError);
+    mount(server, SERVICES[name], handlers[name] as never, { onError, maxBytes });
   }
 }

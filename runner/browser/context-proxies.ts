@@ -16,16 +16,15 @@ const SWEEP_EVERY = 32;
 /** Ours: another program may listen on an address of the machine's loopback. */
 const ADDRESSES_TRIED = 8;
 
-export type ContextProxy = {
-  /** The value that Chrome gets. */
-  server: string;
-  /** Sets the context of this proxy; undefined when none was created. */
-  assign(browserContextId: string | undefined): void;
-};
-
 export type ContextProxies = {
-  /** Rejects when there are too many, or no address is free. */
-  open(route: Route): Promise<ContextProxy>;
+  /**
+   * Opens a proxy for a context that Chrome has not created yet. `write` sends the command with
+   * these params and returns the id that Chrome got; undefined when the client is disconnected.
+   * Rejects when there are too many proxies, or no address is free.
+   */
+  create(route: Route, write: (params: object) => number | undefined): Promise<void>;
+  /** Chrome has responded to that call; undefined: it failed, or no response will arrive. */
+  onCreated(browserContextId: string | undefined, call: number): void;
 };
 
 type Live = { address: string; browserContextId?: string; close(): void };
@@ -36,6 +35,7 @@ export function openContextProxies(
   { port, isShared }: { port: number; isShared: boolean },
 ): ContextProxies {
   const live = new Set<Live>();
+  const coming = new Map<number, Live>();
   let count = 1; // 127.0.0.1 is the session's own
   const release = (one: Live): void => {
     live.delete(one);
@@ -62,7 +62,7 @@ export function openContextProxies(
     for (const one of live) release(one);
   });
   return {
-    async open(route) {
+    async create(route, write) {
       if (count % SWEEP_EVERY === 0 || live.size >= PROXIES_MAX) await sweep();
       if (live.size >= PROXIES_MAX) {
         throw new Error(`a session has ${PROXIES_MAX} browser contexts with a proxy at most`);
@@ -70,40 +70,16 @@ export function openContextProxies(
       const one = await listen();
       live.add(one);
       egress.divert(one.address, route);
-      return {
-        server: `http://${one.address}:${port}`,
-        assign(browserContextId) {
-          if (browserContextId === undefined) release(one);
-          else one.browserContextId = browserContextId;
-        },
-      };
-    },
-  };
-}
-
-export type ContextCreator = {
-  /**
-   * `write` sends the command with these params and returns the id that Chrome got; undefined when
-   * the client is disconnected. Rejects when no proxy could be opened.
-   */
-  create(route: Route, write: (params: object) => number | undefined): Promise<void>;
-  /** Chrome has responded to that call, or no response will arrive. */
-  onCreated(browserContextId: string | undefined, call: number): void;
-};
-
-/** Of one client: its contexts with a proxy that Chrome has not created yet. */
-export function contextCreator(proxies: ContextProxies): ContextCreator {
-  const coming = new Map<number, ContextProxy>();
-  return {
-    async create(route, write) {
-      const proxy = await proxies.open(route);
-      const call = write({ proxyServer: proxy.server, proxyBypassList: '<-loopback>' });
-      if (call === undefined) proxy.assign(undefined);
-      else coming.set(call, proxy);
+      const proxyServer = `http://${one.address}:${port}`;
+      const call = write({ proxyServer, proxyBypassList: '<-loopback>' });
+      if (call === undefined) release(one);
+      else coming.set(call, one);
     },
     onCreated(browserContextId, call) {
-      coming.get(call)?.assign(browserContextId);
+      const one = coming.get(call);
       coming.delete(call);
+      if (one && browserContextId !== undefined) one.browserContextId = browserContextId;
+      else if (one) release(one);
     },
   };
 }

@@ -15,7 +15,7 @@ import {
   rm,
   writeFile,
 } from 'node:fs/promises';
-import { createRequire } from 'node:module';
+import { findPackageJSON } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Log } from '../../proto/common/log.ts';
@@ -110,7 +110,7 @@ export async function findChrome(options: FindOptions): Promise<Engine> {
 }
 
 function systemOf({ shellOnly = false }: FindOptions): readonly string[] {
-  return shellOnly ? SYSTEM.filter((path) => isShell(path)) : SYSTEM;
+  return shellOnly ? SYSTEM.filter(isShell) : SYSTEM;
 }
 
 function isShell(path: string): boolean {
@@ -177,18 +177,14 @@ async function unpackNpm(cacheDir: string, log: Log): Promise<Engine | undefined
  * irrelevant.
  */
 async function openToAll(dir: string): Promise<void> {
-  const names = await readdir(dir, { recursive: true });
-  await Promise.all(
-    [dir, ...names.map((name) => join(dir, name))].map(async (path) => {
-      await chmod(path, 0o755);
-    }),
-  );
+  const names = ['', ...(await readdir(dir, { recursive: true }))];
+  await Promise.all(names.map((name) => chmod(join(dir, name), 0o755)));
 }
 
 function npmManifest(): string | undefined {
-  const require = createRequire(import.meta.url);
-  const paths = require.resolve.paths('@sparticuz/chromium') ?? [];
-  return paths
-    .map((dir) => join(dir, '@sparticuz/chromium/package.json'))
-    .find((path) => existsSync(path));
+  try {
+    return findPackageJSON('@sparticuz/chromium', import.meta.url);
+  } catch {
+    return undefined; // not installed
+  }
 }

@@ -48,17 +48,22 @@ const BACKGROUND_NICE = 10;
 /** Below this size, Chrome's shared memory does not fit. */
 const SHM_MIN_BYTES = 256 << 20;
 
-type Place = {
+export type JailOptions = {
   engine: Engine;
   jail: Jail;
+  /** Whether Chrome's own sandbox works in the jail (canNest). */
   hasSandbox: boolean;
-  dir: string;
-  profileDir: string;
-  extension?: LoadedExtension;
+  /** Loaded before Chrome is ready; for full Chromium. */
+  extension?: LoadedExtension | undefined;
+  /** Accepts any certificate. */
+  ignoreCertificateErrors?: boolean | undefined;
+  /** Runs with a lower priority than the Chromes of sessions. */
   isBackground?: boolean;
+  /** Limit of memory in use; absent: none. */
   memoryMaxBytes?: number;
-  ignoreCertificateErrors?: boolean;
 };
+/** The directories of one Chrome on this machine. */
+type Place = JailOptions & { dir: string; profileDir: string };
 
 /** `local` is the listener when the jail has no network namespace. */
 export async function chromeSpec(

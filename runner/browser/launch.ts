@@ -4,38 +4,35 @@
  * However it ends - close(), a crash, a hang, the runner's death - no process is left; after a
  * killed runner, the next runner's sweep removes the directory.
  */
-import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import type { AddressInfo, Server } from 'node:net';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { Log } from '../../proto/common/log.ts';
 import { must } from '../../proto/common/must.ts';
+import { keepTail } from '../common/flow.ts';
+import { removeTree } from '../common/remove.ts';
 import { UnsupportedSessionError } from '../common/unsupported-session.ts';
 import type { Egress } from '../jail/egress/egress-proxy.ts';
 import { LISTENER_PORT, openListener, receiveListener } from '../jail/egress/listener.ts';
-import type { Exit, Jail, Jailed } from '../jail/jail.ts';
+import type { Exit, Jailed } from '../jail/jail.ts';
 import { openPipe, type Pipe } from './cdp/pipe.ts';
 import { type ContextProxies, openContextProxies } from './context-proxies.ts';
-import { extensionLoaded, type LoadedExtension, ownExtension } from './extension.ts';
-import type { Engine } from './find.ts';
-import { watchHeart } from './hang-detector.ts';
-import { chromeSpec, DIRS, type Paths } from './jail.ts';
+import { extensionLoaded, ownExtension } from './extension.ts';
+import { chromeSpec, DIRS, type JailOptions, type Paths } from './jail.ts';
 
 /** Ours: a cold start on a busy machine took 3 s. */
 const READY_TIMEOUT_MS = 30_000;
 /** Ours: Browser.close takes 40 to 100 ms, to write its cookies. */
 const CLOSE_TIMEOUT_MS = 2_000;
+/** Ours: a healthy Chrome may need six of these to respond on a loaded machine. */
+const BEAT_MS = 5_000;
+const MISSES_MAX = 6;
 /** The end of its stderr, for crash reports. */
-const STDERR_MAX_CHARS = 20_000;
-const RM = { recursive: true, force: true, maxRetries: 5, retryDelay: 50 } as const;
+const STDERR_MAX_BYTES = 20_000;
 
-export type LaunchOptions = {
-  engine: Engine;
-  jail: Jail;
-  /** Whether Chrome's own sandbox works in the jail (canNest). */
-  hasSandbox: boolean;
+export type LaunchOptions = JailOptions & {
   /** The parent of Chrome's directory. */
   runDir: string;
   /** Its network access; closed with it. */
@@ -43,14 +40,6 @@ export type LaunchOptions = {
   log: Log;
   /** A user-data directory of the caller, which is kept; otherwise a new one, which is removed. */
   profileDir?: string;
-  /** Loaded before Chrome is ready; for full Chromium. */
-  extension?: LoadedExtension;
-  /** Accepts any certificate. */
-  ignoreCertificateErrors?: boolean;
-  /** Runs with a lower priority than the Chromes of sessions. */
-  isBackground?: boolean;
-  /** Limit of memory in use; absent: none. */
-  memoryMaxBytes?: number;
 };
 
 export type Chrome = {
@@ -60,9 +49,8 @@ export type Chrome = {
   /** The same two as Chrome sees them. */
   paths: Paths;
   pipe: Pipe;
-  kind: Engine['kind'];
   /** Its network access. */
-  egress: Pick<Egress, 'steer' | 'bytes' | 'errors' | 'onRefusal'>;
+  egress: Pick<Egress, 'steer' | 'bytes' | 'errors' | 'deniedHosts' | 'onRefusal'>;
   /** Of its browser contexts. */
   proxies: ContextProxies;
   /** Settles when no process and no directory is left; never rejects. */
@@ -92,11 +80,11 @@ export async function launchChrome(options: LaunchOptions): Promise<Chrome> {
   try {
     await Promise.all(DIRS.map((name) => mkdir(join(dir, name), { recursive: true, mode: 0o700 })));
     const extension = options.extension && (await ownExtension(options.extension, dir));
-    const place = { ...options, id, dir, profileDir: profileDir ?? join(dir, 'profile') };
-    return await launchIn({ ...place, ...(extension && { extension }) });
+    const place = { ...options, id, dir, extension };
+    return await launchIn({ ...place, profileDir: profileDir ?? join(dir, 'profile') });
   } catch (error) {
     egress.close();
-    await rm(dir, RM);
+    await removeTree(dir);
     throw error;
   }
 }
@@ -110,7 +98,7 @@ async function launchIn(place: Place): Promise<Chrome> {
   const jailed = jail.launch(spec);
   const { child } = jailed;
   const why = (): string | undefined => jailed.exitReason?.();
-  const stderr = keepTail(child);
+  const stderr = keepTail(must(child.stderr, 'stderr'), STDERR_MAX_BYTES);
   const pipe = openPipe(child.stdio[3] as Writable, child.stdio[4] as Readable);
   const port = local === undefined ? LISTENER_PORT : (local.address() as AddressInfo).port;
   const proxies = openContextProxies({ egress, pipe }, { port, isShared: local !== undefined });
@@ -124,7 +112,7 @@ async function launchIn(place: Place): Promise<Chrome> {
       () => undefined,
     );
     egress.close();
-    await rm(dir, RM).catch((error: unknown) => {
+    await removeTree(dir).catch((error: unknown) => {
       log.error({ chrome: id, error: String(error) }, 'cannot remove the directory of a Chrome');
     });
     return exit;
@@ -143,7 +131,7 @@ async function launchIn(place: Place): Promise<Chrome> {
     const said = stderr().trim().slice(-1000) || 'nothing';
     throw new Error(`Chrome did not start: ${String(error)}; it said: ${said}`, { cause: error });
   }
-  const stopWatching = watchHeart(pipe, () => {
+  const stopWatching = detectHang(pipe, () => {
     log.error({ chrome: id }, 'a Chrome does not respond and was killed');
     jailed.kill();
   });
@@ -158,7 +146,6 @@ async function launchIn(place: Place): Promise<Chrome> {
     dir,
     paths,
     pipe,
-    kind: place.engine.kind,
     egress,
     proxies,
     exited,
@@ -195,12 +182,31 @@ async function end(pipe: Pipe, jailed: Jailed, timeoutMs: number): Promise<void>
   clearTimeout(timer);
 }
 
-function keepTail(child: ChildProcess): () => string {
-  let tail = '';
-  must(child.stderr, 'stderr')
-    .setEncoding('utf8')
-    .on('data', (text: string) => {
-      tail = (tail + text).slice(-STDERR_MAX_CHARS);
-    });
-  return () => tail;
+/**
+ * Calls `onHang` once, after six timeouts in a row. A Chrome that sends bytes does not hang: its
+ * response may be queued behind a message of 128 MiB, which takes that long on a busy machine
+ * (seen). Nor does one with a page in an endless loop: the browser process still responds.
+ */
+export function detectHang(
+  pipe: Pick<Pipe, 'call' | 'isPaused' | 'bytesReceived'>,
+  onHang: () => void,
+  beatMs = BEAT_MS,
+): () => void {
+  let misses = 0;
+  const timer = setInterval(() => {
+    const before = pipe.bytesReceived;
+    pipe.call('Browser.getVersion', {}, beatMs).then(
+      () => {
+        misses = 0;
+      },
+      () => {
+        if (pipe.isPaused) return; // its response waits behind a client that does not read
+        misses = pipe.bytesReceived > before ? 0 : misses + 1;
+        if (misses !== MISSES_MAX) return;
+        clearInterval(timer);
+        onHang();
+      },
+    );
+  }, beatMs);
+  return () => clearInterval(timer);
 }

@@ -1,39 +1,33 @@
 /**
- * Chromes for sessions, one each and used once, at most `max` taken. A Chrome with default options
- * is a spare of its engine (spares.ts). A Chrome with options of its own, such as a profile, is
- * started for its session.
+ * Chromes for sessions: one for each session, used once, at most `max` taken at a time. A session
+ * with default options gets a spare of its engine (spares.ts). For a session with other options,
+ * such as a profile, a Chrome is started.
  */
 import type { Log } from '../../proto/common/log.ts';
 import { openSemaphore } from '../../proto/sharing/semaphore.ts';
 import { openPages } from './cdp/pages.ts';
-import type { LoadedExtension } from './extension.ts';
 import type { Engine } from './find.ts';
-import type { Chrome } from './launch.ts';
+import type { Chrome, LaunchOptions } from './launch.ts';
 import { Spares } from './spares.ts';
 
-export type TakeOptions = {
+export type TakeOptions = Pick<
+  LaunchOptions,
+  'profileDir' | 'extension' | 'ignoreCertificateErrors'
+> & {
   /** Absent: the engine of the first spares. */
-  engine?: Engine['kind'];
-  /** A user-data directory of the caller's. */
-  profileDir?: string;
-  /** For full Chromium. */
-  extension?: LoadedExtension;
-  /** Any certificate will do. */
-  ignoreCertificateErrors?: boolean;
+  engine?: Engine['kind'] | undefined;
 };
 
 export type ChromePool = {
-  /**
-   * Waits while `max` are taken. Throws when Chrome does not start, or with the signal's reason.
-   */
+  /** Waits while `max` are taken. Throws when Chrome does not start, or the signal's reason. */
   take(options: TakeOptions, signal: AbortSignal): Promise<Chrome>;
-  /** How many are taken, and how many are running in all. */
+  /** Numbers of Chromes: taken by sessions, and running in all. */
   counts(): { taken: number; up: number };
   /** Ends every Chrome, taken or spare; settles when all are gone. */
   close(): Promise<void>;
 };
 
-export type PoolOptions = {
+type PoolOptions = {
   launch: (options: TakeOptions) => Promise<Chrome>;
   /** Started Chromes kept per engine, beside the taken ones; at least one entry. */
   spares: readonly { engine: Engine['kind']; count: number }[];
@@ -51,23 +45,20 @@ export function openChromePool({ launch, spares, max, log }: PoolOptions): Chrom
 
   const start = async (options: TakeOptions): Promise<Chrome> => {
     const started = launch(options);
-    const settled = started.then(
-      () => undefined,
-      () => undefined,
-    );
-    starting.add(settled);
+    starting.add(started);
     try {
       const chrome = await started;
-      // nearly every session watches its pages: one that takes a spare finds them watched
+      // nearly every session watches its pages: a spare's pages are watched before it is taken
       openPages(chrome).catch((error: unknown) => {
-        if (alive.has(chrome)) log.warn({ error: String(error) }, 'a Chrome is unfit: killed');
+        if (alive.has(chrome))
+          log.warn({ error: String(error) }, 'a Chrome does not list its pages and was killed');
         chrome.kill();
       });
       alive.add(chrome);
       void chrome.exited.then(() => alive.delete(chrome));
       return chrome;
     } finally {
-      starting.delete(settled);
+      starting.delete(started);
     }
   };
   const opened = spares.map(({ engine, count }) => {
@@ -103,7 +94,7 @@ export function openChromePool({ launch, spares, max, log }: PoolOptions): Chrom
     counts: () => ({ taken, up: alive.size }),
     async close() {
       closing.abort(new Error('the pool of Chromes is closed'));
-      await Promise.all(starting);
+      await Promise.allSettled(starting);
       await Promise.all([...alive].map((chrome) => chrome.close()));
     },
   };

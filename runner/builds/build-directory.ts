@@ -1,7 +1,6 @@
 /**
- * The directory of one build. Its parts have one owner each: project/ and home/ are the tenant's,
- * and each is mounted into jails by itself; the archive and the bundle are the runner's, in a
- * directory that no jail ever sees.
+ * The directory of one build. project/ and home/ belong to the tenant and are mounted into jails
+ * separately. The archive and the bundle belong to the runner; no jail sees their directory.
  */
 import { mkdir, mkdtemp, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,15 +13,15 @@ export type Place = {
   directory: string;
   /** The project's files; node_modules after an install. */
   project: string;
-  /** The installer's: its caches, its temporary files. */
+  /** The installer's caches and temporary files. */
   home: string;
   archive: string;
   bundle: string;
-  /** Of all jails of the build, under a root runner: nothing has to change its owner. */
+  /** The uid of all jails of the build, under a root runner. */
   uid: number | undefined;
 };
 
-/** A new place in `base`. Disposed, nothing of it is left. */
+/** Creates a build's directory in `base`. Dispose of it to remove it. */
 export async function openPlace(base: string, jail: Jail): Promise<Place & AsyncDisposable> {
   await using opening = new AsyncDisposableStack();
   await mkdir(base, { recursive: true, mode: 0o700 });

@@ -1,7 +1,4 @@
-/**
- * Why a build failed, in words for its author: thrown by a step of a build, turned into the build's
- * cause by run-build.ts.
- */
+/** Why a build failed: thrown by a step, reported as the build's cause by run-build.ts. */
 
 /** The codes of Build.Cause. Source: proto/spec/functions.md 4, functions.proto. */
 export type CauseCode =
@@ -13,7 +10,7 @@ export type CauseCode =
   | 'BUILD_ERROR'
   | 'INTERNAL_ERROR';
 
-/** `message` is one sentence: what and then what to do. */
+/** `message` is one sentence for the project's author: the problem, then the fix. */
 export class BuildFailure extends Error {
   override readonly name = 'BuildFailure';
   readonly code: CauseCode;
@@ -22,4 +19,9 @@ export class BuildFailure extends Error {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
   }
+}
+
+/** A defect of the project. */
+export function buildError(message: string, cause?: unknown): BuildFailure {
+  return new BuildFailure('BUILD_ERROR', message, cause);
 }

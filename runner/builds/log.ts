@@ -3,19 +3,20 @@ import type { Log } from '../../proto/common/log.ts';
 import type { Lease } from '../leases/lease.ts';
 import { openLineLog } from '../leases/log-shipper.ts';
 
-/** Ours: soon enough to read along. */
+/** Ours: short enough for an author who reads the log during the build. */
 const DELAY_MS = 200;
 /** Of one line, in characters; the rest is cut. Ours. */
 const LINE_MAX_CHARACTERS = 4_096;
-/** Of one build. Ours: later lines are dropped, and the log says so. */
+/** Of one build. Ours: later lines are dropped, and the last line reports that. */
 const LINES_MAX = 10_000;
+const LAST = { level: 'warn', message: 'the log is too long: the rest is dropped' } as const;
 
 export type Level = 'log' | 'info' | 'warn' | 'error' | 'debug';
 
 export type BuildLog = {
-  /** One line, or several when the message has line breaks. */
+  /** Adds one line, or several when the message has line breaks. */
   line(level: Level, message: string): void;
-  /** Sends what waits; gives up for good when the deadline aborts or core refuses. */
+  /** Sends all waiting lines; gives up for good when the deadline aborts or core refuses. */
   flush(deadline: AbortSignal): Promise<void>;
 };
 
@@ -27,24 +28,15 @@ export function openBuildLog(options: {
   const { lease, now, log } = options;
   const { add, flush } = openLineLog({ lease, log, delayMs: DELAY_MS });
   let count = 0;
-
-  function addLine(level: Level, message: string): void {
-    if (count > LINES_MAX) return;
-    const isLast = count === LINES_MAX;
-    const text = isLast ? 'the log is too long: the rest is dropped' : message;
-    count += 1;
-    add([
-      {
-        level: isLast ? 'warn' : level,
-        message: text.slice(0, LINE_MAX_CHARACTERS),
-        timestamp: now(),
-      },
-    ]);
-  }
   return {
     flush,
-    line(level, message) {
-      for (const one of message.split(/\r?\n/)) addLine(level, one);
+    line(level, text) {
+      for (const whole of text.split(/\r?\n/)) {
+        if (count > LINES_MAX) return;
+        const message = whole.slice(0, LINE_MAX_CHARACTERS);
+        add([{ ...(count === LINES_MAX ? LAST : { level, message }), timestamp: now() }]);
+        count += 1;
+      }
     },
   };
 }

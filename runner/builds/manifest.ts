@@ -1,7 +1,6 @@
 /**
- * Checks what introspection of a bundle returned. Pure. The bundle's code made it, so every member
- * is a tenant's word: what goes on is copied field by field, and whatever does not fit is a
- * BuildFailure with its cause code.
+ * Validates what introspection of a bundle returned. Pure. The tenant's code produced the value, so
+ * each member is checked and copied; an invalid one is a BuildFailure with its cause code.
  */
 import {
   FUNCTION_NAME_MAX_CHARS,
@@ -11,10 +10,11 @@ import {
   MANIFEST_MAX_BYTES,
 } from '../../proto/common/limits.ts';
 import type { CompleteBuildRequest_Manifest } from '../../proto/gen/tabern/v1/runners.pb.ts';
-import { BuildFailure } from './build-failure.ts';
+import { BuildFailure, buildError } from './build-failure.ts';
+import { isObject } from './read-file.ts';
 
 const NAME_FORBIDDEN = /[/\p{Cc}]/u;
-/** What a function may not choose for its sessions. Source: proto/spec/functions.md 3. */
+/** Session settings that a function may not set. Source: proto/spec/functions.md 3. */
 const SESSION_KEYS_REFUSED = [
   'keepAlive',
   'region',
@@ -24,13 +24,9 @@ const SESSION_KEYS_REFUSED = [
   'projectId',
 ];
 
-type Json = Readonly<Record<string, unknown>>;
-
-/**
- * The manifests as CompleteBuild takes them. Throws a BuildFailure for what cannot be published.
- */
+/** The manifests for CompleteBuild. Throws a BuildFailure for those that cannot be published. */
 export function readManifests(found: unknown): CompleteBuildRequest_Manifest[] {
-  if (!Array.isArray(found)) throw broken('the bundle reported no list of functions');
+  if (!Array.isArray(found)) throw buildError('the bundle reported no list of functions');
   if (found.length === 0) {
     throw new BuildFailure(
       'NO_MANIFESTS_FOUND',
@@ -45,21 +41,21 @@ export function readManifests(found: unknown): CompleteBuildRequest_Manifest[] {
   }
   const manifests = found.map(readManifest);
   if (new Set(manifests.map(({ name }) => name)).size !== manifests.length) {
-    throw broken('the bundle reported a function twice');
+    throw buildError('the bundle reported a function twice');
   }
   return manifests;
 }
 
 function readManifest(found: unknown): CompleteBuildRequest_Manifest {
-  if (!isObject(found)) throw broken('the bundle reported a function that is not an object');
+  if (!isObject(found)) throw buildError('the bundle reported a function that is not an object');
   const { name, sessionConfig, parametersSchema } = found;
   if (typeof name !== 'string' || !isName(name)) {
-    throw broken('the bundle reported a function without a usable name');
+    throw buildError('the bundle reported a function without a usable name');
   }
   const title = JSON.stringify(name);
   if (sessionConfig !== undefined) checkSessionConfig(sessionConfig, title);
   if (parametersSchema !== undefined && !isObject(parametersSchema)) {
-    throw broken(`parametersSchema of function ${title} is not a JSON schema`);
+    throw buildError(`parametersSchema of function ${title} is not a JSON schema`);
   }
   const manifest = {
     name,
@@ -89,10 +85,6 @@ function checkSessionConfig(config: unknown, title: string): void {
   }
 }
 
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function isName(name: string): boolean {
   const isShort = name.length >= 1 && name.length <= FUNCTION_NAME_MAX_CHARS;
   return isShort && !NAME_FORBIDDEN.test(name) && name.isWellFormed();
@@ -103,16 +95,12 @@ function text(value: unknown): string {
   try {
     return JSON.stringify(value);
   } catch {
-    // it came out of JSON, so the only thing that can be wrong with it is its depth
-    throw broken('the options of a function are nested too deeply');
+    // the value was parsed from JSON, so only its depth can make this fail
+    throw buildError('the options of a function are nested too deeply');
   }
 }
 
 function invalidSession(title: string, problem: string): BuildFailure {
   const message = `sessionConfig of function ${title} ${problem}`;
   return new BuildFailure('INVALID_SESSION_CREATE_PARAMS', message);
-}
-
-function broken(message: string): BuildFailure {
-  return new BuildFailure('BUILD_ERROR', message);
 }

@@ -1,48 +1,45 @@
 /**
- * Unpacks a project's archive. Guarantee: nothing is written outside the directory, and nothing in
- * it leads outside. The whole archive is read twice: first every entry is checked, then what
- * belongs to the project is written. Anything that a packer of sources would never make ends the
- * build with the name of the entry. Used in the build's jail.
+ * Unpacks a project's archive. Guarantees: nothing is written outside the directory, and no link in
+ * it leads outside. The archive is read twice: the first pass checks every entry, the second writes
+ * those of the project. An entry that no packer of sources writes fails the build by name. Used in
+ * the build's jail.
  */
 import { createReadStream } from 'node:fs';
 import { lstat, realpath, unlink } from 'node:fs/promises';
 import { isAbsolute, join, posix, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Parser, type ReadEntry, extract as writeEntries } from 'tar';
-import { BuildFailure } from './build-failure.ts';
+import { ignoring } from '../common/errno.ts';
+import { type BuildFailure, buildError } from './build-failure.ts';
 
-/** Ours: far above any project that fits 25 MB packed. */
-export const ENTRIES_MAX = 20_000;
-/** In bytes, headers included. Ours. */
-export const UNPACKED_MAX_BYTES = 256 * 1024 * 1024;
 /** Unpacked to packed. Ours: sources pack 3 to 20 to 1, a bomb 1,000 to 1. */
 const RATIO_MAX = 300;
 const HEADER_BYTES = 512;
 const ENTRY_DEPTH_MAX = 64;
-/** In characters. Ours: far below what a system takes, so that the path around it fits. */
+/** In characters. Ours: far below the system's limit, so that the directory's own path fits. */
 const PATH_MAX_CHARACTERS = 1_024;
 
 /**
- * Not the project's own: dependencies come from the lock file, settings of npm and pnpm from the
- * operator, hooks of pnpm from nobody.
+ * Not unpacked: dependencies come from the lock file, settings of npm and pnpm from the operator,
+ * and hooks of pnpm are never run.
  */
-const NOT_OWN = [
-  ...['node_modules', '\\.git', '\\.npmrc', '\\.pnpmfile(?:\\.[^/]*)?', 'pnpm-workspace\\.ya?ml'],
-].join('|');
+const NOT_OWN = String.raw`node_modules|\.git|\.npmrc|\.pnpmfile(?:\.[^/]*)?|pnpm-workspace\.ya?ml`;
 const SKIPPED = new RegExp(`(?:^|/)(?:${NOT_OWN})(?:/|$)|^\\.browserbase(?:/|$)`);
 
+const orBroken = ignoring('ENOENT', 'ELOOP', 'ENOTDIR');
+
 export type ArchiveLimits = { entriesMax: number; unpackedMaxBytes: number };
-const LIMITS: ArchiveLimits = { entriesMax: ENTRIES_MAX, unpackedMaxBytes: UNPACKED_MAX_BYTES };
+/** Ours: far above any project of 25 MB packed. Bytes include headers. */
+const LIMITS: ArchiveLimits = { entriesMax: 20_000, unpackedMaxBytes: 256 * 1024 * 1024 };
 
-type Checked = { files: Set<string>; links: Map<string, string>; names: Set<string> };
+type Checked = { files: Set<string>; links: Set<string>; names: Set<string> };
 
-/** Unpacks the gzip tar `file` into the existing, empty directory `into`. Throws a BuildFailure. */
-export async function unpack(
-  file: string,
-  into: string,
-  options: { signal: AbortSignal; limits?: ArchiveLimits },
-): Promise<{ entries: number }> {
-  const checked = await check(file, options.limits ?? LIMITS, options.signal);
+/**
+ * Unpacks the gzip tar `file` into the existing, empty directory `into`. Returns the number of
+ * entries. Throws a BuildFailure.
+ */
+export async function unpack(file: string, into: string, limits = LIMITS): Promise<number> {
+  const checked = await check(file, limits);
   await writeEntries({
     file,
     cwd: into,
@@ -59,19 +56,18 @@ export async function unpack(
       return true;
     },
   });
-  options.signal.throwIfAborted();
-  for (const link of checked.links.keys()) await settleLink(into, link);
-  return { entries: checked.names.size };
+  for (const link of checked.links) await settleLink(into, link);
+  return checked.names.size;
 }
 
 function mode(entry: ReadEntry): number {
   return entry.type === 'Directory' || ((entry.mode ?? 0) & 0o100) !== 0 ? 0o755 : 0o644;
 }
 
-// --- first reading ---
+// --- first pass ---
 
-async function check(file: string, limits: ArchiveLimits, signal: AbortSignal): Promise<Checked> {
-  const checked: Checked = { files: new Set(), links: new Map(), names: new Set() };
+async function check(file: string, limits: ArchiveLimits): Promise<Checked> {
+  const checked: Checked = { files: new Set(), links: new Set(), names: new Set() };
   let bytes = 0;
   let problem: BuildFailure | undefined;
   const parser = new Parser({
@@ -92,9 +88,8 @@ async function check(file: string, limits: ArchiveLimits, signal: AbortSignal): 
     },
   });
   try {
-    await pipeline(createReadStream(file), parser as unknown as NodeJS.WritableStream, { signal });
+    await pipeline(createReadStream(file), parser as unknown as NodeJS.WritableStream);
   } catch (error) {
-    signal.throwIfAborted();
     throw problem ?? unreadable(error);
   }
   for (const name of checked.names) checkParents(name, checked);
@@ -118,10 +113,11 @@ function take(entry: ReadEntry, checked: Checked, limits: ArchiveLimits): void {
       checked.files.add(name);
       return;
     case 'SymbolicLink':
-      checked.links.set(name, symbolicTarget(name, entry.linkpath ?? ''));
+      checkTarget(name, entry.linkpath ?? '');
+      checked.links.add(name);
       return;
     case 'Link': {
-      // A hard link shares the bytes of a file: only of one that this archive brought before.
+      // A hard link shares the bytes of a file: allowed only for an earlier file of the archive.
       const target = nameOf(entry.linkpath ?? '', entry.path);
       if (!checked.files.has(target) || checked.links.has(target)) throw outside(entry.path);
       return;
@@ -131,7 +127,7 @@ function take(entry: ReadEntry, checked: Checked, limits: ArchiveLimits): void {
   }
 }
 
-/** Its normalised path inside the archive; '.' for the root. `named` is what a refusal names. */
+/** The normalised path inside the archive; '.' for the root. `named` is for the error. */
 function nameOf(path: string, named = path): string {
   if (path.length > PATH_MAX_CHARACTERS) {
     throw refused(`${quoted(path)} has more than ${PATH_MAX_CHARACTERS} characters`);
@@ -144,50 +140,44 @@ function nameOf(path: string, named = path): string {
   return posix.normalize(path).replace(/\/+$/, '');
 }
 
-function symbolicTarget(name: string, target: string): string {
+function checkTarget(name: string, target: string): void {
   const normal = posix.normalize(posix.join(posix.dirname(name), target));
   if (target === '' || target.startsWith('/') || normal === '..' || normal.startsWith('../')) {
     throw outside(name);
   }
-  return normal;
 }
 
-/** A path through a link would be written where the link leads. */
+/** Refuses a path through a link: the file would be written to the target of the link. */
 function checkParents(name: string, { links }: Checked): void {
   for (let at = posix.dirname(name); at !== '.'; at = posix.dirname(at)) {
     if (links.has(at)) throw refused(`${quoted(name)} lies behind the link ${quoted(at)}`);
   }
 }
 
-// --- after the second ---
+// --- after the second pass ---
 
 /**
- * Names alone do not tell where a link through other links leads; a link to what was skipped leads
- * nowhere.
+ * Checks a written link: names alone do not show where a chain of links ends. Removes a link to a
+ * skipped entry.
  */
 async function settleLink(root: string, name: string): Promise<void> {
   const path = join(root, name);
-  const found = await lstat(path).catch(absent);
+  const found = await lstat(path).catch(orBroken);
   if (!found?.isSymbolicLink()) return;
-  const real = await realpath(path).catch(absent);
+  const real = await realpath(path).catch(orBroken);
   if (real === undefined) return unlink(path);
   const within = relative(await realpath(root), real);
   if (within === '..' || within.startsWith('../') || isAbsolute(within)) throw outside(name);
 }
 
-function absent(error: NodeJS.ErrnoException): undefined {
-  if (error.code === 'ENOENT' || error.code === 'ELOOP' || error.code === 'ENOTDIR') return;
-  throw error;
-}
-
-// --- words ---
+// --- errors ---
 
 function outside(path: string): BuildFailure {
   return refused(`${quoted(path)} leads outside the project; remove it or copy the file`);
 }
 
 function refused(problem: string): BuildFailure {
-  return new BuildFailure('BUILD_ERROR', `the archive was refused: ${problem}`);
+  return buildError(`the archive was refused: ${problem}`);
 }
 
 function unreadable(cause: unknown): BuildFailure {
@@ -195,7 +185,7 @@ function unreadable(cause: unknown): BuildFailure {
   const problem = /ratio/.test(message)
     ? 'the archive was refused: it unpacks to far more than its size'
     : 'the archive cannot be read; it must be a gzip tar of the project';
-  return new BuildFailure('BUILD_ERROR', problem, cause);
+  return buildError(problem, cause);
 }
 
 function quoted(path: string): string {

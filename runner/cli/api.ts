@@ -1,9 +1,12 @@
 /**
- * The client of the commands: JSON over HTTP with the key in a header. Redirects are not followed,
- * since the key would be sent along. Errors are printed as the service words them; the key is never
- * printed.
+ * The HTTP client of the commands: JSON, with the API key in a header. Redirects are not followed,
+ * since the key would be sent along. Errors have the message of the service and never contain the
+ * key.
  */
-import { CliError } from './config.ts';
+import { pause } from '../../proto/common/pause.ts';
+import { retry } from '../../proto/common/retry.ts';
+import { plain, type Stream, type Style, styled, tenantText } from '../../proto/terminal/text.ts';
+import { CliError, httpUrl } from './config.ts';
 
 /** Of one request, including its response. Ours: an upload of 25 MB on a slow line. */
 const REQUEST_TIMEOUT_MS = 120_000;
@@ -18,18 +21,7 @@ const POLLS_AFTER_FAILURE = 4;
 export type Json = Readonly<Record<string, unknown>>;
 /** One line of an invocation's or build's log. */
 export type LogLine = { message: string; timestamp: number; level?: string };
-
-export type Api = {
-  get(path: string, signal?: AbortSignal): Promise<Json>;
-  /** An object is sent as JSON, a form as multipart. */
-  post(path: string, body: Json | FormData): Promise<Json>;
-  /** Without a body. */
-  put(path: string): Promise<Json>;
-  /** DELETE, which has no response body. */
-  remove(path: string): Promise<void>;
-  /** Polls every pollMs until `isOver`, tolerating short outages of the service. */
-  poll(path: string, isOver: (answer: Json) => Promise<boolean> | boolean): Promise<Json>;
-};
+export type Api = ReturnType<typeof openApi>;
 
 /** A response that is not 2xx; the message is the service's. */
 export class ApiError extends CliError {
@@ -41,51 +33,66 @@ export class ApiError extends CliError {
   }
 }
 
-export function openApi(service: { baseUrl: string; apiKey: string; pollMs: number }): Api {
-  type More = { body?: Json | FormData; signal?: AbortSignal | undefined };
-  async function request(method: string, path: string, more: More = {}): Promise<Json> {
-    const { body, signal } = more;
-    const headers: Record<string, string> = {
-      'x-svc-api-key': service.apiKey,
-      accept: 'application/json',
-    };
-    const isForm = body instanceof FormData;
-    if (body !== undefined && !isForm) headers['content-type'] = 'application/json';
+export function openApi(service: { baseUrl: string; apiKey: string; pollMs: number }) {
+  const { baseUrl, apiKey, pollMs } = service;
+  const failedMs = pollMs * POLLS_AFTER_FAILURE;
+  const outage = {
+    firstMs: failedMs,
+    maxMs: failedMs,
+    limitMs: failedMs * POLL_FAILURES_MAX,
+    isRetryable: isOutage,
+  };
+
+  async function request(method: string, path: string, init: RequestInit = {}): Promise<Json> {
+    const headers = new Headers(init.headers);
+    headers.set('x-svc-api-key', apiKey);
+    headers.set('accept', 'application/json');
     const late = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
-    const answer = await reach(service.baseUrl, path, {
-      method,
-      headers,
-      redirect: 'manual',
-      signal: signal === undefined ? late : AbortSignal.any([signal, late]),
-      ...(body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) }),
-    });
-    return read(answer);
+    const signal = init.signal ? AbortSignal.any([init.signal, late]) : late;
+    return read(await reach(baseUrl, path, { ...init, method, headers, signal }));
   }
 
-  const get = (path: string, signal?: AbortSignal) => request('GET', path, { signal });
+  const get = (path: string, signal: AbortSignal | null = null) => request('GET', path, { signal });
   return {
     get,
-    post: (path, body) => request('POST', path, { body }),
-    put: (path) => request('PUT', path),
-    async remove(path) {
-      await request('DELETE', path);
+    /** An object is sent as JSON, a form as multipart. */
+    post(path: string, body: Json | FormData): Promise<Json> {
+      if (body instanceof FormData) return request('POST', path, { body });
+      const headers = { 'content-type': 'application/json' };
+      return request('POST', path, { body: JSON.stringify(body), headers });
     },
-    async poll(path, isOver) {
-      for (let failures = 0; ; ) {
-        let pauseMs = service.pollMs;
-        try {
-          const answer = await get(path);
-          failures = 0;
-          if (await isOver(answer)) return answer;
-        } catch (error) {
-          failures += 1;
-          pauseMs *= POLLS_AFTER_FAILURE;
-          if (!isPassing(error) || failures > POLL_FAILURES_MAX) throw error;
-        }
-        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    put: (path: string) => request('PUT', path),
+    remove: (path: string) => request('DELETE', path),
+    /**
+     * Polls a build or an invocation until its end, across short outages of the service. `onAnswer`
+     * is called after each response, so a log that it reads after the last one is complete.
+     */
+    async poll(path: string, onAnswer?: () => Promise<void>): Promise<Json> {
+      for (;;) {
+        const answer = await retry(async () => {
+          const latest = await get(path);
+          await onAnswer?.();
+          return latest;
+        }, outage);
+        if (answer['status'] !== 'PENDING' && answer['status'] !== 'RUNNING') return answer;
+        await pause(pollMs, undefined);
       }
     },
   };
+}
+
+/** Polls as Api.poll, and gives each new line of the log to `print`. */
+export async function follow(
+  api: Api,
+  path: string,
+  print: (line: LogLine) => void,
+): Promise<Json> {
+  let printed = 0;
+  return api.poll(path, async () => {
+    const lines = logLines(await api.get(`${path}/logs`));
+    for (const line of lines.slice(printed)) print(line);
+    printed = Math.max(printed, lines.length);
+  });
 }
 
 /**
@@ -93,78 +100,121 @@ export function openApi(service: { baseUrl: string; apiKey: string; pollMs: numb
  * host must not receive.
  */
 export async function transfer(url: string, init: RequestInit): Promise<Response> {
-  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
+  const parsed = httpUrl(url);
+  if (!parsed) {
     throw new ApiError(0, 'the service answered with a URL that is none; check TABERN_BASE_URL');
   }
-  const { origin, pathname, search } = new URL(url);
-  const answer = await reach(origin, pathname + search, { ...init, redirect: 'manual' });
+  const answer = await reach(parsed.origin, parsed.pathname + parsed.search, init);
   if (!answer.ok) await read(answer); // throws the service's error
   return answer;
 }
 
-/** A log's lines, validated. */
-export function logLines(answer: Json): LogLine[] {
-  const logs = answer['logs'];
+/** The lines in the response of a `logs` route. */
+export function logLines({ logs }: Json): LogLine[] {
   return Array.isArray(logs) ? (logs as LogLine[]) : [];
 }
 
-/**
- * 12:53:37.151 warn the message. Text of a page may be in it: control characters for the terminal
- * are removed.
- */
-export function logText({ message, timestamp, level }: LogLine): string {
+/** A map: the level is a text of the tenant, such as `constructor`. */
+const LEVELS: ReadonlyMap<string, Style> = new Map([
+  ['warn', 'yellow'],
+  ['error', 'red'],
+]);
+
+/** 12:53:37.151 warn the message. */
+export function logText(
+  { message, timestamp, level = 'log' }: LogLine,
+  stream: Stream = process.stdout,
+): string {
   const time = new Date(timestamp).toISOString().slice(11, 23);
-  return `${time} ${level ?? 'log'} ${plain(message)}`;
+  const style = LEVELS.get(level);
+  const shown = style === undefined ? plain(level) : styled(style, level, stream);
+  return `${time} ${shown} ${tenantText(message, stream).replaceAll('\n', '\n  ')}`;
 }
 
-/** The text without control characters, except tabs. */
-export function plain(text: unknown): string {
-  return String(text).replace(/[^\P{Cc}\t]/gu, '\u{fffd}');
+/** `build failed: CODE: message`, from the cause of a build or an invocation, with its stack. */
+export function failureText(noun: string, { cause }: Json): string {
+  const stream = process.stderr;
+  const { code = 'unknown' } = (cause ?? {}) as Json;
+  const error = errorText((cause ?? {}) as Json, stream);
+  const title = styled('red', `${noun} failed: ${plain(code)}`, stream);
+  return error === '' ? title : `${title}: ${error}`;
+}
+
+/** The name and message of an error, or its stack, which begins with them. */
+export function errorText({ name, message, stack }: Json, stream: Stream): string {
+  const isText = (part: unknown) => typeof part === 'string' && part !== '';
+  const first = [name, message].filter(isText).join(': ');
+  const all = [first, stack].filter(isText);
+  const text = String(stack ?? '').includes(String(message)) ? stack : all.join('\n');
+  return tenantText(text, stream);
+}
+
+/** Whether node's TLS refused the certificate. */
+function isUntrusted(error: unknown): boolean {
+  const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+  return /SELF_SIGNED|UNABLE_TO_(?:GET_ISSUER|VERIFY)/.test(String(code));
 }
 
 async function reach(baseUrl: string, path: string, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(baseUrl + path, init);
+    return await fetch(baseUrl + path, { ...init, redirect: 'manual' });
   } catch (error) {
-    // fetch reports only "fetch failed"; the reason is in its cause.
-    const { cause, name } = error as Error & { cause?: { code?: string } };
-    const why = name === 'TimeoutError' ? 'no answer in time' : (cause?.code ?? 'no connection');
-    throw new ApiError(0, `cannot reach ${baseUrl} (${why}); is the service running?`);
+    const isLate = (error as Error).name === 'TimeoutError';
+    const reason = isLate ? 'no answer in time' : connectionError(error);
+    const advice = isUntrusted(error)
+      ? 'its certificate is not trusted: set NODE_EXTRA_CA_CERTS to its file'
+      : 'is the service running?';
+    throw new ApiError(0, `cannot reach ${baseUrl} (${reason}); ${advice}`);
   }
+}
+
+/** fetch reports only "fetch failed"; the code, such as ECONNREFUSED, is in the cause. */
+export function connectionError(error: unknown): string {
+  const { cause } = error as { cause?: { code?: string } };
+  return cause?.code ?? 'no connection';
 }
 
 async function read(answer: Response): Promise<Json> {
-  if (answer.status >= 300 && answer.status < 400) {
-    throw new ApiError(
-      answer.status,
-      'the service answered with a redirect; check TABERN_BASE_URL',
-    );
+  const { status, ok } = answer;
+  if (status >= 300 && status < 400) {
+    throw new ApiError(status, 'the service answered with a redirect; check TABERN_BASE_URL');
   }
   const text = await answer.text();
-  if (answer.status === 204) return {};
-  const json = parsed(text);
-  if (!answer.ok) {
-    const said = json?.['message'] ?? json?.['error'] ?? answer.statusText;
-    throw new ApiError(answer.status, `${answer.status} ${plain(said)}`);
+  if (status === 204) return {};
+  const json = parseJson(text);
+  if (!ok) {
+    const { message, error } = (isObject(json) ? json : {}) as Json;
+    const said = plain(message ?? error ?? answer.statusText);
+    throw new ApiError(status, `${status} ${said}${hintOf(status, answer.url)}`);
   }
-  if (!json) {
+  if (typeof json !== 'object' || json === null) {
     throw new ApiError(0, 'the answer is not JSON; check that TABERN_BASE_URL is the service');
   }
-  return json;
+  return json as Json; // or a list, as of sessions
 }
 
-function parsed(text: string): Json | undefined {
+/** What a person checks first: the service and the project that the command reached. */
+function hintOf(status: number, url: string): string {
+  const { origin } = new URL(url);
+  if (status !== 401 && status !== 404) return '';
+  return ` The service is ${origin}; there, \`tabern keys list\` shows each key and its project.`;
+}
+
+/** The value of JSON text; undefined when the text is not JSON. */
+export function parseJson(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Json) : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
   }
+}
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Errors that a client sees while the service restarts. */
-export function isPassing(error: unknown): boolean {
+export function isOutage(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   return error.statusCode === 0 || error.statusCode === 429 || error.statusCode >= 500;
 }

@@ -11,10 +11,11 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { sealProfile } from '../../proto/archives/context-writer.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
+import { sizeText } from '../../proto/terminal/size.ts';
 import { packProfile } from '../browser/profile/profile.ts';
 import { makeTempDir, sweepTemp } from '../machine/stale-runs.ts';
 import { openApi, transfer } from './api.ts';
-import { type Cli, CliError, type Options, runCli } from './config.ts';
+import { type Cli, CliError, command, type Options } from './config.ts';
 
 /** The service ends a transfer after half an hour, and then checks an upload. */
 const TRANSFER_TIMEOUT_MS = 2_000_000;
@@ -25,14 +26,10 @@ const PROGRESS_MIN_BYTES = 8 << 20;
 type Words = readonly [id: string, directory: string];
 
 /** Exit code 0 when the context has the content of the directory. */
-export function upload(words: Words, options: Options): Promise<number> {
-  return runCli(options, (cli) => uploadContext(words, options, cli));
-}
+export const upload = command(uploadContext);
 
 /** Exit code 0 when the file is complete. */
-export function download(words: Words, options: Options): Promise<number> {
-  return runCli(options, (cli) => downloadContext(words, options, cli));
-}
+export const download = command(downloadContext);
 
 export async function uploadContext(
   [id, given]: Words,
@@ -45,17 +42,16 @@ export async function uploadContext(
   const { publicKey, uploadUrl } = await openApi(cli).put(`/v1/contexts/${encoded(id)}`);
   if (found.isFile()) await send(path, String(uploadUrl), cli);
   else {
-    // Only encrypted bytes are written there.
     await sweepTemp();
-    const aside = await makeTempDir('context');
+    const temporary = await makeTempDir('context');
     try {
-      const file = join(aside, 'sealed');
+      const file = join(temporary, 'sealed');
       cli.say(`encrypting ${given}`);
       if (await isLocked(path)) cli.say('warning: it is locked; end the browser that uses it');
       await seal(path, String(publicKey), file);
       await send(file, String(uploadUrl), cli);
     } finally {
-      await rm(aside, { recursive: true, force: true });
+      await rm(temporary, { recursive: true, force: true });
     }
   }
   cli.print(options['json'] === true ? JSON.stringify({ id }) : id);
@@ -119,7 +115,7 @@ async function send(file: string, url: string, cli: Cli): Promise<void> {
   await answer.arrayBuffer();
 }
 
-/** Forwards bytes and counts them. */
+/** Forwards bytes and prints their count. */
 function progress(verb: string, size: number | undefined, { say }: Cli) {
   const step = Math.max(PROGRESS_MIN_BYTES, (size ?? 0) * PROGRESS_SHARE);
   return async function* (bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -129,15 +125,11 @@ function progress(verb: string, size: number | undefined, { say }: Cli) {
       passed += chunk.length;
       yield chunk;
       if (passed < next) continue;
-      say(`${verb} ${mib(passed)}${size === undefined ? '' : ` of ${mib(size)}`}`);
+      say(`${verb} ${sizeText(passed)}${size === undefined ? '' : ` of ${sizeText(size)}`}`);
       next += step;
     }
-    say(`${verb} ${mib(passed)}`);
+    say(`${verb} ${sizeText(passed)}`);
   };
-}
-
-function mib(bytes: number): string {
-  return `${(bytes / (1 << 20)).toFixed(1)} MiB`;
 }
 
 /** A context id is used in paths, locally and in URLs. */

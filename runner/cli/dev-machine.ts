@@ -1,6 +1,6 @@
 /**
- * What `tabern dev` runs functions with: the runner's own jail, Chrome and function hosts, one of
- * each, on a directory of the user's cache. So a function meets here what it meets in the service.
+ * Runs functions for `tabern dev` with the runner's own jail, Chrome and function hosts, one of
+ * each, in a directory of the user's cache. A function has the same environment as in the service.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { chmod, mkdir, realpath, rm } from 'node:fs/promises';
@@ -11,10 +11,9 @@ import { type Log, openLog } from '../../proto/common/log.ts';
 import { NO_METRICS } from '../../proto/common/metrics.ts';
 import { steadyClock } from '../../proto/common/steady-clock.ts';
 import { ChromeNotFound } from '../browser/find.ts';
+import { onAbort } from '../common/abort.ts';
 import { type Config, readConfig } from '../config.ts';
-import type { Bundle } from '../functions/bundle-cache.ts';
-import type { InvokeOutcome } from '../functions/hosts.ts';
-import type { LogLine } from '../host/messages.ts';
+import type { Invoke, InvokeOutcome } from '../functions/hosts.ts';
 import { JailError } from '../jail/jail.ts';
 import { type Machine, OperatorError, openMachine } from '../machine/machine.ts';
 import { makeRunDir, sweepRuns } from '../machine/stale-runs.ts';
@@ -26,34 +25,32 @@ import { CliError } from './config.ts';
 const NORMAL = 1000;
 /** The region that local servers report. Source: proto/spec/functions.md 9. */
 const REGION = 'local';
-/** Not of a service's: it counts threads and spares for one developer. */
+/** Sizes for one developer. */
 const SIZES = {
   TABERN_CHROME_SPARES: '1',
   TABERN_SESSION_SPARES: '0',
   TABERN_HOST_SPARES: '1',
   TABERN_INVOCATIONS_MAX: '1',
   TABERN_SESSIONS_MAX: '1',
-  TABERN_RUNNER_TOKEN: 'none', // it calls no core
+  TABERN_RUNNER_TOKEN: 'none', // required, but no core is called
 };
+/** Errors that the user can fix. */
+const FIXABLE = [OperatorError, JailError, ChromeNotFound];
 
 /** One run of a function. */
-export type DevRun = {
-  bundle: Bundle;
-  functionName: string;
+type DevRun = Pick<Invoke, 'bundle' | 'functionName' | 'onLines' | 'signal'> & {
   params: object;
   session: SessionParams;
-  onLines(lines: readonly LogLine[]): void;
-  /** Of what its session's settings cannot have here. */
+  /** Called for each setting of the session that is not supported here. */
   warn(message: string): void;
-  signal: AbortSignal;
 };
 
 export type DevMachine = AsyncDisposable & {
   hosts: Machine['hosts'];
   log: Log;
-  /** Of the user's cache, which may lie in the project. */
+  /** In the user's cache, which may be inside the project. */
   dataDir: string;
-  /** Of this process; removed at its end. */
+  /** Of this process; removed when the machine is closed. */
   runDir: string;
   run(wanted: DevRun): Promise<InvokeOutcome>;
 };
@@ -75,52 +72,40 @@ export async function openDevMachine(env: Env): Promise<DevMachine> {
   const runDir = await makeRunDir(runRoot);
   await using closing = new AsyncDisposableStack();
   closing.defer(() => rm(runDir, { recursive: true, force: true, maxRetries: 5 }));
-  const machine = await opened({ config, log, runDir, closing });
-  const kept = closing.move();
+  const machine = await openMachine({ config, log, metrics: NO_METRICS, runDir, closing }).catch(
+    (error: Error) => {
+      throw FIXABLE.some((type) => error instanceof type) ? new CliError(error.message) : error;
+    },
+  );
+  const opened = closing.move();
   return {
     hosts: machine.hosts,
     log,
     dataDir: await realpath(dataDir),
     runDir,
     run: runner(machine, config, log),
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
-}
-
-type Opening = { config: Config; log: Log; runDir: string; closing: AsyncDisposableStack };
-
-async function opened(opening: Opening): Promise<Machine> {
-  try {
-    return await openMachine({ ...opening, metrics: NO_METRICS });
-  } catch (error) {
-    const isMendable =
-      error instanceof OperatorError ||
-      error instanceof JailError ||
-      error instanceof ChromeNotFound;
-    throw isMendable ? new CliError(error.message) : error;
-  }
 }
 
 function runner({ chromes, engines, hosts }: Machine, config: Config, log: Log) {
   const deps = settingsDeps(config);
   const engine = engines.invocations.kind;
-  return async ({ session: asked, params, warn, ...wanted }: DevRun): Promise<InvokeOutcome> => {
-    const { signal } = wanted;
-    const settings = sessionSettings(asked, engine, { ...deps, warn });
-    const options = { chromes, log, now: steadyClock() };
+  return async ({ session: wanted, params, warn, ...run }: DevRun): Promise<InvokeOutcome> => {
+    const { wanted: chrome, open } = sessionSettings(wanted, engine, { ...deps, warn });
+    const options = { chromes, log, now: steadyClock(), components: [open] };
     const session = await openSession(
-      { ...options, chromeOptions: async () => settings.wanted, components: [settings.open] },
-      signal,
+      { ...options, chromeOptions: async () => chrome },
+      run.signal,
     );
-    // as in the service: a handler whose time is over drives nothing more
-    const cut = (): void => {
+    // As in the service: the browser ends with the time limit, before the handler returns.
+    using _ending = onAbort(run.signal, () => {
       const closed = session.close(NORMAL, 'the invocation was ended', false);
-      closed.then(session.discard).catch(() => undefined); // heard by who ends the session below
-    };
-    signal.addEventListener('abort', cut);
+      closed.then(session.discard).catch(() => undefined); // reported by the close below
+    });
     try {
       return await hosts.invoke({
-        ...wanted,
+        ...run,
         invocationId: randomUUID(),
         projectId: 'dev',
         paramsJson: JSON.stringify(params),
@@ -130,7 +115,6 @@ function runner({ chromes, engines, hosts }: Machine, config: Config, log: Log) 
         relay: session.relay,
       });
     } finally {
-      signal.removeEventListener('abort', cut);
       await session.close(NORMAL, 'the invocation has ended', false).finally(session.discard);
     }
   };

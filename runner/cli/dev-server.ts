@@ -1,39 +1,39 @@
 /**
- * The local server of `tabern dev`: functions by name, one at a time, answered with their result.
- * Routes and answers are those of proto/spec/functions.md 9, but for its openness to web pages: a
- * page of another site gets nothing, and only JSON runs a function.
+ * The local server of `tabern dev`: runs functions by name, one at a time, and responds with the
+ * result. Routes and responses are those of proto/spec/functions.md 9, except that web pages of
+ * other sites are refused and that an invocation needs a JSON content type.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Place } from '../../proto/common/env.ts';
 import { PARAMS_MAX_BYTES } from '../../proto/common/limits.ts';
 import { foreignRequest } from '../../proto/network/local-requests.ts';
+import { isObject, parseJson } from './api.ts';
 import { CliError } from './config.ts';
 
-/** In bytes. Ours: params, and the context that other tools send along. */
+/** In bytes. Ours: params, and the `context` that other tools also send. */
 const BODY_MAX_BYTES = 2 * PARAMS_MAX_BYTES;
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i;
 const NOT_JSON = 'Content-Type must be application/json, as `curl --json` sends it';
 const INVOKE = /^\/v1\/functions\/([^/]+)\/invoke$/;
 
-/** A handler's failure, in the words of the published local server. */
-export type DevFailure = { message: string; type: string; stackTrace: string[] };
+/** A handler's failure, with the members that the published local server sends. */
+type DevFailure = { message: string; type: string; stackTrace: string[] };
 /** JSON of the result; undefined when there is none. */
 export type DevOutcome = { json: string | undefined } | { failure: DevFailure };
 
 export type DevFunctions = {
-  /** Why there are none now: their sources cannot be built. */
+  /** Why no function can run now: the sources cannot be built. */
   problem(): string | undefined;
   has(name: string): boolean;
   run(name: string, params: object, signal: AbortSignal): Promise<DevOutcome>;
 };
 
-export type DevServer = AsyncDisposable & { url: string };
-
-/** Throws CliError when it cannot listen there. */
+/** Throws CliError when the server cannot listen at this place. */
 export async function openDevServer(
-  where: { host: string; port: number },
+  where: Place,
   functions: DevFunctions,
-): Promise<DevServer> {
+): Promise<AsyncDisposable & { url: string }> {
   let isBusy = false;
 
   async function invoke(name: string, request: IncomingMessage, response: ServerResponse) {
@@ -49,8 +49,13 @@ export async function openDevServer(
     response.once('close', () => gone.abort());
     try {
       const outcome = await functions.run(name, params, gone.signal);
-      if ('failure' in outcome) send(response, 500, JSON.stringify({ error: outcome.failure }));
-      else send(response, 200, outcome.json === undefined ? '{}' : orEmpty(outcome.json));
+      if ('failure' in outcome) {
+        send(response, 500, JSON.stringify({ error: outcome.failure }));
+      } else {
+        // the published local server responds to undefined and null alike
+        const { json = 'null' } = outcome;
+        send(response, 200, json === 'null' ? '{}' : json);
+      }
     } finally {
       isBusy = false;
     }
@@ -71,26 +76,22 @@ export async function openDevServer(
       refuse(response, 500, error instanceof Error ? error.message : String(error));
     });
   });
-  const failed = once(server, 'error').then(([error]) => Promise.reject(error));
-  const listening = once(server, 'listening');
   server.listen(where.port, where.host);
-  await Promise.race([listening, failed]).catch((error: unknown) => {
-    throw new CliError(cannotListen(error as NodeJS.ErrnoException, where));
+  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
+    throw new CliError(cannotListen(error, where));
   });
-  failed.catch(() => undefined); // nothing fails once it listens
+  server.on('error', (error) => process.emitWarning(error)); // accepting a connection failed
   const host = where.host.includes(':') ? `[${where.host}]` : where.host;
   return {
     url: `http://${host}:${where.port}`,
     async [Symbol.asyncDispose]() {
-      const closed = once(server, 'close');
-      server.close();
       server.closeAllConnections();
-      await closed;
+      await server[Symbol.asyncDispose]();
     },
   };
 }
 
-/** A form of a web page can send any other type. */
+/** Forms of web pages cannot send this type. */
 function isJson({ headers }: IncomingMessage): boolean {
   const { 'content-type': type, 'content-length': length, 'transfer-encoding': coding } = headers;
   const isEmpty = coding === undefined && (length === undefined || length === '0');
@@ -106,15 +107,10 @@ async function paramsOf(request: IncomingMessage): Promise<object | string> {
     if (bytes <= BODY_MAX_BYTES) chunks.push(chunk);
   }
   if (bytes > BODY_MAX_BYTES) return 'the body is too large: params may have 64 KiB';
-  const text = Buffer.concat(chunks).toString();
-  let body: unknown;
-  try {
-    body = text.trim() === '' ? {} : JSON.parse(text);
-  } catch {
-    return 'the body is not JSON';
-  }
+  const body = parseJson(Buffer.concat(chunks).toString().trim() || '{}');
+  if (body === undefined) return 'the body is not JSON';
   if (!isObject(body)) return 'the body must be an object, such as {"params": {}}';
-  const { params = {} } = body as { params?: unknown };
+  const { params = {} } = body;
   if (!isObject(params)) return 'params must be an object';
   if (Buffer.byteLength(JSON.stringify(params)) > PARAMS_MAX_BYTES) return 'params exceed 64 KiB';
   return params;
@@ -130,15 +126,6 @@ function nameOf(path: string): string | undefined {
   }
 }
 
-/** The published local server answers undefined and null alike. */
-function orEmpty(json: string): string {
-  return json === 'null' ? '{}' : json;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function refuse(response: ServerResponse, status: number, message: string): void {
   send(response, status, JSON.stringify({ error: { message } }));
 }
@@ -148,8 +135,8 @@ function send(response: ServerResponse, status: number, json: string): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(json);
 }
 
-function cannotListen({ code }: NodeJS.ErrnoException, where: { host: string; port: number }) {
-  const place = `${where.host}:${where.port}`;
+function cannotListen({ code }: NodeJS.ErrnoException, { host, port }: Place): string {
+  const place = `${host}:${port}`;
   if (code === 'EADDRINUSE') return `${place} is taken; choose another with --port`;
   return `cannot listen on ${place} (${code ?? 'unknown'})`;
 }

@@ -2,12 +2,10 @@
  * `tabern logs <id>`: the log of an invocation, or of a build with --build. With --follow new lines
  * are printed until the invocation or build ends.
  */
-import { type Api, type LogLine, logLines, logText, openApi } from './api.ts';
-import { type Cli, type Options, runCli } from './config.ts';
+import { follow, type LogLine, logLines, logText, openApi } from './api.ts';
+import { type Cli, command, type Options } from './config.ts';
 
-export function run(argument: string, options: Options): Promise<number> {
-  return runCli(options, (cli) => logs(argument, options, cli));
-}
+export const run = command(logs);
 
 export async function logs(argument: string, options: Options, cli: Cli): Promise<number> {
   const noun = options['build'] === true ? 'builds' : 'invocations';
@@ -23,15 +21,4 @@ export async function logs(argument: string, options: Options, cli: Cli): Promis
   if (isJson) cli.print(JSON.stringify(answer));
   else for (const line of logLines(answer)) cli.print(logText(line));
   return 0;
-}
-
-/** A JSON or text line each. The last read follows the end, so no line is missed. */
-async function follow(api: Api, path: string, print: (line: LogLine) => void): Promise<void> {
-  let printed = 0;
-  await api.poll(path, async ({ status }) => {
-    const lines = logLines(await api.get(`${path}/logs`));
-    for (const line of lines.slice(printed)) print(line);
-    printed = Math.max(printed, lines.length);
-    return status !== 'PENDING' && status !== 'RUNNING';
-  });
 }

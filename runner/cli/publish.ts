@@ -4,41 +4,57 @@
  */
 import { readFile, stat } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import ignore from 'ignore';
 import { create, type Pack } from 'tar';
 import { ARCHIVE_MAX_BYTES } from '../../proto/common/limits.ts';
-import { type Api, type Json, logLines, logText, openApi, plain } from './api.ts';
-import { type Cli, CliError, type Options, runCli } from './config.ts';
-import { ignored } from './ignore.ts';
+import { openSpinner } from '../../proto/terminal/progress.ts';
+import { sizeText } from '../../proto/terminal/size.ts';
+import { plain } from '../../proto/terminal/text.ts';
+import { type Api, failureText, follow, type Json, logText, openApi } from './api.ts';
+import { type Cli, CliError, command, type Options } from './config.ts';
 
 const EXTENSIONS = /\.[cm]?[jt]s$/;
+/** Never packed: secrets, build outputs, the data of a service that was started in the project. */
+const ALWAYS_IGNORED = [
+  ...['node_modules/', '.git/', '.browserbase/', '/tabern_data/', '/dist/', '/build/'],
+  ...['.env*', '*.log', '.npmrc'],
+];
 
 /** Exit code 0 when the build COMPLETED. */
-export function run(argument: string, options: Options): Promise<number> {
-  return runCli(options, (cli) => publish(argument, options, cli));
-}
+export const run = command(publish);
 
 export async function publish(argument: string, options: Options, cli: Cli): Promise<number> {
   const entrypoint = await entryOf(argument, cli.cwd);
   const archive = await pack(cli.cwd, entrypoint);
-  cli.say(`uploading ${(archive.size / 1024).toFixed(0)} KiB`);
+  cli.say(`uploading ${sizeText(archive.size)}`);
   const api = openApi(cli);
   const form = new FormData();
   form.set('metadata', JSON.stringify({ entrypoint }));
   form.set('archive', archive, 'archive.tar.gz');
-  const { id } = await api.post('/v1/functions/builds', form);
-  cli.say(`build ${plain(id)}`);
-  const build = await follow(api, `/v1/functions/builds/${encodeURIComponent(String(id))}`, cli);
+  const build = await built(form, api, cli);
   if (options['json'] === true) cli.print(JSON.stringify(build));
   if (build['status'] !== 'COMPLETED') {
-    const { code, message } = (build['cause'] ?? {}) as Json;
-    cli.say(`build failed: ${plain(code ?? 'unknown')}${message ? `: ${plain(message)}` : ''}`);
+    cli.say(failureText('build', build));
     return 1;
   }
-  if (options['json'] !== true) for (const line of built(build)) cli.print(line);
+  if (options['json'] !== true) for (const line of functionLines(build)) cli.print(line);
   return 0;
 }
 
-/** The entry as the service wants it: relative to the project, with '/' between its parts. */
+/** Uploads, and prints the log of the build until its end. */
+async function built(form: FormData, api: Api, cli: Cli): Promise<Json> {
+  using spinner = openSpinner('building');
+  const say = (line: string) => {
+    spinner.pause();
+    cli.say(line);
+  };
+  const { id } = await api.post('/v1/functions/builds', form);
+  say(`build ${plain(id)}`);
+  const path = `/v1/functions/builds/${encodeURIComponent(String(id))}`;
+  return await follow(api, path, (line) => say(logText(line, process.stderr)));
+}
+
+/** The entry's path as the service expects it: relative to the project, separated by '/'. */
 export async function entryOf(argument: string, cwd: string): Promise<string> {
   const path = relative(cwd, resolve(cwd, argument));
   if (path === '' || path.startsWith('..') || isAbsolute(path)) {
@@ -79,45 +95,32 @@ async function pack(cwd: string, entrypoint: string): Promise<Blob> {
   return new Blob(chunks, { type: 'application/gzip' });
 }
 
-/** The packed bytes. The packer is left alone once they are too many: the command ends then. */
-function collected(stream: Pack): Promise<Buffer<ArrayBuffer>[]> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer<ArrayBuffer>[] = [];
-    let bytes = 0;
-    stream.on('error', reject);
-    stream.on('end', () => resolve(chunks));
-    stream.on('data', (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= ARCHIVE_MAX_BYTES) {
-        chunks.push(Buffer.from(chunk));
-        return;
-      }
-      stream.pause();
+/** Throws when the archive is too large; the packer is not awaited then. */
+async function collected(stream: Pack): Promise<Buffer<ArrayBuffer>[]> {
+  const chunks: Buffer<ArrayBuffer>[] = [];
+  let bytes = 0;
+  stream.on('error', () => undefined); // the loop throws it; after the loop, nothing needs it
+  for await (const chunk of stream) {
+    bytes += chunk.length;
+    if (bytes > ARCHIVE_MAX_BYTES) {
       const limit = `${ARCHIVE_MAX_BYTES / 1024 / 1024} MB`;
-      reject(
-        new CliError(
-          `the project packs to more than ${limit}; list what it does not need in .gitignore`,
-        ),
+      throw new CliError(
+        `the project packs to more than ${limit}; list what it does not need in .gitignore`,
       );
-    });
-  });
+    }
+    chunks.push(Buffer.from(chunk));
+  }
+  return chunks;
 }
 
-/**
- * Says each new line of the build's log until the build ends; the last look comes after its end.
- */
-async function follow(api: Api, path: string, cli: Cli): Promise<Json> {
-  let said = 0;
-  const build = await api.poll(path, async ({ status }) => {
-    const lines = logLines(await api.get(`${path}/logs`));
-    for (const line of lines.slice(said)) cli.say(logText(line));
-    said = Math.max(said, lines.length);
-    return status !== 'PENDING' && status !== 'RUNNING';
-  });
-  return build;
+/** Whether a path, relative to the project and separated by '/', is not packed. Pure. */
+export function ignored(gitignore: string): (path: string, isFolder: boolean) => boolean {
+  // case-sensitive, as git on Linux; the last rule that matches decides
+  const rules = ignore({ ignorecase: false }).add(gitignore).add(ALWAYS_IGNORED);
+  return (path, isFolder) => rules.ignores(isFolder ? `${path}/` : path);
 }
 
-function built(build: Json): string[] {
+function functionLines(build: Json): string[] {
   const functions = build['builtFunctions'];
   if (!Array.isArray(functions)) return [];
   return (functions as Json[]).map(({ name, id, createdVersion }) => {

@@ -1,11 +1,12 @@
 /**
  * `tabern try [url]`: one session from start to end. Prints the title of a page and the link of the
- * live view; without a terminal, where nobody can press Enter, the session is released at once.
+ * live view. Without a terminal, where nobody can press Enter, the session is released at once.
  */
 import { once } from 'node:events';
 import { ConfigError } from '../../proto/common/env.ts';
+import { plain } from '../../proto/terminal/text.ts';
 import { visit } from '../browser/visit.ts';
-import { openApi, plain } from './api.ts';
+import { openApi } from './api.ts';
 import { type Cli, CliError, type Options, runCli } from './config.ts';
 
 /** Needs no network. */
@@ -16,22 +17,10 @@ const OWN_PAGE = `data:text/html,${encodeURIComponent(
 const TIMEOUT_S = 900;
 
 export function run(url: string | undefined, options: Options): Promise<number> {
-  const { stdin } = process;
-  const looked = async (cli: Cli) => {
-    if (!stdin.isTTY) return;
-    cli.say('press Enter to end the session');
-    await once(stdin, 'data');
-    stdin.unref();
-  };
-  return runCli(options, (cli) => tryOut(url, cli, looked));
+  return runCli(options, (cli) => tryOut(url, cli));
 }
 
-/** `looked` settles when the session may end. */
-export async function tryOut(
-  url: string | undefined,
-  cli: Cli,
-  looked: (cli: Cli) => Promise<void>,
-): Promise<number> {
+async function tryOut(url: string | undefined, cli: Cli): Promise<number> {
   if (url !== undefined && !URL.canParse(url)) {
     throw new ConfigError('the page must be a whole URL, such as https://example.org/');
   }
@@ -46,7 +35,11 @@ export async function tryOut(
     cli.print(plain(page.title));
     const { debuggerFullscreenUrl } = await api.get(`${path}/debug`);
     cli.print(plain(debuggerFullscreenUrl));
-    await looked(cli);
+    if (process.stdin.isTTY) {
+      cli.say('press Enter to end the session');
+      await once(process.stdin, 'data');
+      process.stdin.unref();
+    }
     await page.close();
   } finally {
     await api.post(path, { status: 'REQUEST_RELEASE' });

@@ -9,9 +9,8 @@ const QUIET_MS = 100;
 /** Dependencies, build outputs, hidden files. */
 const SKIPPED = /^(?:node_modules|dist|build|coverage|tabern_data|\..*)$/;
 
-export type Watch = AsyncDisposable;
-export type Watching = {
-  /** A folder that is not watched: the output of the command itself. */
+type Watching = {
+  /** A folder that is not watched: the output of the command. */
   except?: string;
   /** Once for changes in close succession. */
   onChange(): void;
@@ -20,7 +19,7 @@ export type Watching = {
 };
 
 /** Throws CliError when the machine's limit of watched files is reached. */
-export async function watchSources(root: string, watching: Watching): Promise<Watch> {
+export async function watchSources(root: string, watching: Watching): Promise<AsyncDisposable> {
   const { except, onChange, onLost } = watching;
   const watcher = watch(root, {
     ignored: (path) => path !== root && (path === except || SKIPPED.test(basename(path))),
@@ -42,13 +41,13 @@ export async function watchSources(root: string, watching: Watching): Promise<Wa
     await close();
     throw readable(error);
   }
-  watcher.on('error', (error) => onLost((readable(error) as Error).message));
+  watcher.on('error', (error) => onLost(readable(error).message));
   return { [Symbol.asyncDispose]: close };
 }
 
-function readable(error: unknown): unknown {
+function readable(error: unknown): Error {
   const { code } = error as NodeJS.ErrnoException;
-  if (code !== 'ENOSPC' && code !== 'EMFILE') return error;
+  if (code !== 'ENOSPC' && code !== 'EMFILE') return error as Error;
   const limits = 'fs.inotify.max_user_watches and fs.inotify.max_user_instances';
   return new CliError(`too many files are watched on this machine; raise ${limits}`);
 }

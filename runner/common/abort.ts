@@ -1,4 +1,4 @@
-/** AbortSignals as scopes and as promises. */
+/** AbortSignals with scopes and promises. */
 
 /** Calls `act` when the signal aborts, or at once if it has aborted already. */
 export function onAbort(signal: AbortSignal, act: () => void): Disposable {
@@ -7,7 +7,7 @@ export function onAbort(signal: AbortSignal, act: () => void): Disposable {
   return { [Symbol.dispose]: () => signal.removeEventListener('abort', act) };
 }
 
-/** A signal that aborts so long after another one. Dispose of it to stop the timer. */
+/** A signal that aborts `ms` milliseconds after another one. Dispose of it to stop the timer. */
 export function abortAfter(first: AbortSignal, ms: number): Disposable & { signal: AbortSignal } {
   const later = new AbortController();
   let timer: NodeJS.Timeout | undefined;
@@ -23,7 +23,7 @@ export function abortAfter(first: AbortSignal, ms: number): Disposable & { signa
   };
 }
 
-/** Settles as the promise, or rejects with the signal's reason if that is first. */
+/** Settles as the promise does, or rejects with the signal's reason if the signal aborts first. */
 export async function until<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: ended, reject } = Promise.withResolvers<never>();
   using _listening = onAbort(signal, () => reject(signal.reason));

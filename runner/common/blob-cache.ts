@@ -1,9 +1,8 @@
 /**
- * What is made of a blob, on this machine, cached by the hash of its bytes: an entry is complete
- * and right, or it is not there. An entry that is the blob itself is hashed at its first use in a
- * process; what is unpacked from one is of this boot of the machine (runner/machine/cache.ts). Two
- * who need the
- * same one share a download. What is not used for a while is removed at start.
+ * Caches blobs, or files unpacked from blobs, on this machine by the hash of the blob. An entry is
+ * complete and correct, or missing: a blob is hashed at its first use in a process, and unpacked
+ * files are of this boot of the machine (runner/machine/cache.ts). Concurrent requests share a
+ * download. Unused entries are removed at start.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
@@ -13,6 +12,7 @@ import { pipeline } from 'node:stream/promises';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
 import { until } from './abort.ts';
+import { orMissing } from './errno.ts';
 
 /** Ours: it can be downloaded again. */
 const UNUSED_MS = 7 * 24 * 3_600_000;
@@ -20,23 +20,23 @@ const SHA256 = /^[0-9a-f]{64}$/;
 const ASIDE = '.part';
 const RM = { recursive: true, force: true } as const;
 
-/** What is kept in one cache. */
+/** The content of one cache. */
 export type Kept = {
-  /** For messages, with its article, such as `a bundle`. */
+  /** For error messages, with its article, such as `a bundle`. */
   what: string;
   maxBytes: number;
   /** Of a download. */
   timeoutMs: number;
-  /** Behind the hash, in the entry's name. */
+  /** The suffix of an entry's name, after the hash. */
   ending: string;
-  /** The entry is a file of the blob's bytes: its hash can be checked. */
+  /** The entry is the blob itself, so its hash can be checked. */
   isBlob: boolean;
-  /** Makes the entry of the file, in the file's own directory; gives its path there. */
+  /** Makes the entry from the file, in the file's own directory; returns its path there. */
   make(file: string): Promise<string>;
 };
 
 export type BlobCache = {
-  /** The entry's path. Throws when its bytes cannot be had or are others. */
+  /** The entry's path. Throws when the download fails or the hash differs. */
   get(wanted: { blobId: string; sha256: string }, signal: AbortSignal): Promise<string>;
 };
 
@@ -44,7 +44,7 @@ export type CacheOptions = {
   dir: string;
   clients: Pick<Clients, 'blobs'>;
   call: CallOptions;
-  /** Compared with times of files. */
+  /** Compared with file times. */
   now?: () => number;
 };
 
@@ -54,10 +54,10 @@ export async function openBlobCache(options: CacheOptions, kept: Kept): Promise<
   await mkdir(dir, { recursive: true });
   await removeOld(dir, now() - UNUSED_MS);
   const underWay = new Map<string, Promise<string>>();
-  /** The sizes of entries whose hash was checked by this process. */
+  /** The sizes of entries whose hash this process has checked. */
   const checked = new Map<string, number>();
 
-  /** False also when it is not there. */
+  /** Also false for a missing entry. */
   const isRight = async (path: string, sha256: string): Promise<boolean> => {
     if (!kept.isBlob) return true;
     const size = (await stat(path).catch(orMissing))?.size;
@@ -79,7 +79,7 @@ export async function openBlobCache(options: CacheOptions, kept: Kept): Promise<
       const hash = createHash('sha256');
       const parts = clients.blobs.readBlob({ blobId }, { ...call, timeoutMs });
       await pipeline(bytesOf(parts, { hash, ...kept }), createWriteStream(file));
-      if (hash.digest('hex') !== sha256) throw new Error(`${what} of other bytes than its hash`);
+      if (hash.digest('hex') !== sha256) throw new Error(`${what} does not match its hash`);
       await rename(await kept.make(file), path);
       await touch(path, now());
       if (kept.isBlob) checked.set(sha256, (await stat(path)).size);
@@ -91,7 +91,7 @@ export async function openBlobCache(options: CacheOptions, kept: Kept): Promise<
 
   return {
     async get({ blobId, sha256 }, signal) {
-      if (!SHA256.test(sha256)) throw new Error(`${what} without a hash`);
+      if (!SHA256.test(sha256)) throw new Error(`${what} has no valid hash`);
       let added = underWay.get(sha256);
       if (added === undefined) {
         added = add(blobId, sha256).finally(() => underWay.delete(sha256));
@@ -109,24 +109,20 @@ async function* bytesOf(
   let bytes = 0;
   for await (const { chunk } of parts) {
     bytes += chunk.length;
-    if (bytes > maxBytes) throw new Error(`${what} of more than ${maxBytes >> 20} MiB`);
+    if (bytes > maxBytes) throw new Error(`${what} is larger than ${maxBytes >> 20} MiB`);
     hash.update(chunk);
     yield chunk;
   }
 }
 
-/** Of a file's bytes, in lower-case hex. */
+/** The SHA-256 of a file's bytes, in lower-case hex. */
 export async function hashOf(path: string): Promise<string> {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
   return hash.digest('hex');
 }
 
-function orMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error;
-}
-
-/** Says that it was used; false when it is not there. */
+/** Marks the entry as used; false when it is missing. */
 async function touch(path: string, now: number): Promise<boolean> {
   const touched = utimes(path, now / 1_000, now / 1_000).then(() => true);
   return (await touched.catch(orMissing)) ?? false;

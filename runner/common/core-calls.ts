@@ -2,12 +2,12 @@
 import { retry } from '../../proto/common/retry.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 
-/** Ours: 12 s of pauses. A lease that was not renewed for 15 s is lost anyway. */
+/** Ours: 12 s of pauses. A lease without renewal for 15 s is lost anyway. */
 const RESTART = { firstMs: 100, maxMs: 4_000, limitMs: 12_000 };
 
 /**
- * Retries a call for as long as a restart of core takes. Only for calls that may run twice without
- * a second effect. Rejects with the error of the last attempt.
+ * Retries an idempotent call for as long as a restart of core takes. Rejects with the error of the
+ * last attempt.
  */
 export function retryCall<T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   return retry(call, { ...RESTART, signal, isRetryable: isRestart });
@@ -19,8 +19,8 @@ export function isTransient(error: unknown): boolean {
 }
 
 /**
- * Whether a call that core takes any number of times may succeed later: outcomes, and log batches
- * by their numbers. Core's storage failed when the outcome is unknown, and core restarts.
+ * Whether an idempotent call may succeed later, also when core does not know whether it stored the
+ * call: outcomes, and log batches by their numbers. Core restarts after a failure of its storage.
  */
 export function isRepeatable(error: unknown): boolean {
   return isTransient(error) || (error instanceof Fault && error.reason === 'OUTCOME_UNKNOWN');

@@ -1,14 +1,11 @@
-/**
- * Reads from a host at a bounded rate, so that a tenant who floods cannot occupy the supervisor's
- * event loop.
- */
+/** Reads a tenant's stream at a bounded rate, so that a flood cannot block the event loop. */
 import type { Readable } from 'node:stream';
 
-/** With these two, a flood delayed the event loop by at most about 100 ms (measured). */
+/** Measured: with these limits a flood delays the event loop by about 100 ms at most. */
 const WINDOW_MS = 100;
 const WINDOW_MAX_BYTES = 2 * 1024 * 1024;
 
-/** Gives each chunk to `take`; pauses the stream for the rest of a window that brought too much. */
+/** Passes each chunk to `take`; pauses the stream for the rest of a window above the limit. */
 export function readSlowly(stream: Readable, take: (chunk: Buffer) => void): void {
   let bytes = 0;
   let windowEnd = 0;
@@ -27,7 +24,7 @@ export function readSlowly(stream: Readable, take: (chunk: Buffer) => void): voi
   });
 }
 
-/** The last bytes of what a stream said, as text. */
+/** Reads the stream; the returned function gives its last bytes as text. */
 export function keepTail(stream: Readable, maxBytes: number): () => string {
   let tail = Buffer.alloc(0);
   readSlowly(stream, (chunk) => {

@@ -1,6 +1,6 @@
 /**
- * A stream of a jail, read line by line, or by the byte, as it is asked for: what is not asked for
- * waits in the jail. A line has a limit, so no memory is taken by one without an end.
+ * Reads a jail's stream by lines or bytes on demand; unread bytes wait in the jail. A line has a
+ * limit, so that an endless line takes no memory.
  */
 import type { Readable } from 'node:stream';
 
@@ -17,7 +17,7 @@ export class Lines {
     this.#maxBytes = maxBytes;
   }
 
-  /** The next line; undefined at the end. Throws for one that is too long. */
+  /** The next line; undefined at the end. Throws when the line is too long. */
   async next(): Promise<string | undefined> {
     const parts: Buffer[] = [];
     for (let bytes = 0; ; ) {
@@ -32,7 +32,7 @@ export class Lines {
     }
   }
 
-  /** Gives the next bytes, so many, to `take`. False when there are less. */
+  /** Passes the next `count` bytes to `take`. False when the stream ends before. */
   async copy(count: number, take: (chunk: Buffer) => Promise<void>): Promise<boolean> {
     for (let left = count; left > 0; ) {
       if (this.#held.length === 0 && !(await this.#more())) return false;

@@ -1,17 +1,17 @@
 /**
- * Removes a directory that programs of a tenant had for their own. They may nest directories deeper
- * than the longest path that the system takes (by a rename, or from a jail where the path before it
- * is shorter), and names may be any bytes. Call it when no process writes there any more.
+ * Removes a directory that a tenant's programs could write. They may nest directories deeper than
+ * the system's longest path (by a rename, or in a jail with a shorter prefix), and names may be any
+ * bytes. Call it when no process writes there any more.
  */
 import { randomUUID } from 'node:crypto';
 import { readdir, rename, rm } from 'node:fs/promises';
 
 const RM = { recursive: true, force: true, maxRetries: 5, retryDelay: 50 } as const;
-/** In bytes. Ours: with a name of 255 behind it, far below the 4,096 of Linux. */
+/** In bytes. Ours: with another name of 255, far below the 4,096 of Linux. */
 const PATH_MAX_BYTES = 2_048;
 const SLASH = Buffer.from('/');
 
-/** A missing directory is no error. */
+/** A missing directory is not an error. */
 export async function removeTree(root: string): Promise<void> {
   try {
     await rm(root, RM);
@@ -22,7 +22,7 @@ export async function removeTree(root: string): Promise<void> {
   }
 }
 
-/** Moves what lies too deep to the top. Links are not followed. */
+/** Moves directories that are too deep to the top. Links are not followed. */
 async function flatten(root: Buffer): Promise<void> {
   const dirs = [root];
   for (let dir = dirs.pop(); dir !== undefined; dir = dirs.pop()) {

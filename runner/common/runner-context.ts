@@ -1,4 +1,4 @@
-/** What every piece of work uses of the runner that runs it. */
+/** The runner's context, for every piece of work. */
 import type { Log } from '../../proto/common/log.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
@@ -8,7 +8,7 @@ export type RunnerContext = {
   clients: Pick<Clients, 'blobs' | 'runners'>;
   /** Carries the runner's token. */
   call: CallOptions;
-  /** The directory of this instance; it is removed with the instance. */
+  /** The directory of this instance; removed when the runner ends. */
   runDir: string;
   log: Log;
   /** In milliseconds since 1970. */

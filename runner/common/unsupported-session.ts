@@ -1,4 +1,4 @@
-/** This runner cannot provide the requested session. The message is for the session's user. */
+/** The runner cannot provide the requested session. The message is for the session's user. */
 export class UnsupportedSessionError extends Error {
   override readonly name = 'UnsupportedSessionError';
 }

@@ -26,10 +26,9 @@ export async function openBundles(options: CacheOptions): Promise<Bundles> {
     },
   });
   return {
-    get: async (wanted, signal) => ({
-      path: await cache.get(wanted, signal),
-      sha256: wanted.sha256,
-    }),
+    async get(wanted, signal) {
+      return { path: await cache.get(wanted, signal), sha256: wanted.sha256 };
+    },
   };
 }
 

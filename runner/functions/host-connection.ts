@@ -10,20 +10,24 @@
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Log } from '../../proto/common/log.ts';
+import { steadyClock } from '../../proto/common/steady-clock.ts';
+import { onAbort } from '../common/abort.ts';
 import { readSlowly } from '../common/flow.ts';
-import { LINE_COST_BYTES, MARKER, RUN_MAX_BYTES } from '../host/limits.ts';
 import {
   encode,
   FROM_HOST_MAX_BYTES,
   FrameReader,
   type FromHost,
+  LINE_COST_BYTES,
   type LogLine,
+  MARKER,
+  RUN_MAX_BYTES,
   type ToHost,
 } from '../host/messages.ts';
 import type { Jailed } from '../jail/jail.ts';
-import type { Broker } from './browser-broker.ts';
 import { type Bundle, putBundle } from './bundle-cache.ts';
 import { readHostFrame } from './host-frames.ts';
+import type { Broker } from './host-sockets.ts';
 
 /** From the abort of a run, or from its outcome, to the end of its host. */
 const KILL_AFTER_MS = 1_000;
@@ -32,6 +36,8 @@ const KILL_AFTER_MS = 1_000;
  * limit (RLIMIT_DATA) uses about 1,100 MiB, and the next run may crash it (seen).
  */
 const RECYCLE_ABOVE_BYTES = 768 * 2 ** 20;
+/** Of one run, each once. Ours: a person does not read more. */
+const WARNINGS_MAX = 20;
 /** Limit of a run's log, including the line that marks the cut. */
 const LOG_MAX_BYTES = RUN_MAX_BYTES + Buffer.byteLength(MARKER) + LINE_COST_BYTES;
 
@@ -42,28 +48,14 @@ type Running = {
   isSettled: boolean;
   /** In bytes, as RUN_MAX_BYTES counts them. */
   logBytes: number;
-  dispose(): void;
   onLines(lines: LogLine[]): void;
+  warnings: Set<string>;
+  listening: Disposable | undefined;
   timer: NodeJS.Timeout | undefined;
   isAborted: boolean;
 };
 
-export type HostProcess = {
-  readonly broker: Broker;
-  /** Runs that hold a thread, including those that only have to settle. */
-  runs(): number;
-  /** False once it takes no more runs: it is ending, or ran out of memory once. */
-  isUsable(): boolean;
-  /** The address of a handler's browser, inside the host. */
-  connectUrl(signingKey: string): string;
-  run(order: HostCommand, bundle: Bundle, options: RunOptions): Promise<RunOutcome>;
-  /** CPU time of its processes since their start. */
-  readonly cpuMs: () => number;
-  /** Kills the host; pending runs fail with this cause. */
-  kill(cause: string): void;
-  ended: Promise<void>;
-};
-export type RunOptions = { onLines(lines: LogLine[]): void; signal: AbortSignal };
+type RunOptions = { onLines(lines: LogLine[]): void; signal: AbortSignal };
 
 type HostDeps = {
   jailed: Jailed;
@@ -77,11 +69,12 @@ type HostDeps = {
   tail: () => string;
   /** Memory in use, in bytes. */
   memory: () => number;
+  /** CPU time of its processes since their start. */
   cpuMs: () => number;
 };
 
 /** One host from its first frame to its end. */
-export class HostConnection implements HostProcess {
+export class HostConnection {
   readonly broker: Broker;
   readonly cpuMs: () => number;
   readonly ended: Promise<void>;
@@ -90,6 +83,7 @@ export class HostConnection implements HostProcess {
   readonly #socket: Socket;
   readonly #running = new Map<string, Running>();
   readonly #onReady: () => void;
+  readonly #now = steadyClock();
   #cdpPort = 0;
   #isUsable = true;
   #retired: string | undefined;
@@ -123,14 +117,17 @@ export class HostConnection implements HostProcess {
     this.ended = Promise.all([exited, deps.ended]).then(() => {});
   }
 
+  /** Runs that hold a thread, including those that only have to settle. */
   runs(): number {
     return this.#running.size;
   }
 
+  /** False once it takes no more runs: it is ending, or ran out of memory once. */
   isUsable(): boolean {
     return this.#isUsable && this.#deps.jailed.exitReason?.() === undefined;
   }
 
+  /** The address of a handler's browser, inside the host. */
   connectUrl(signingKey: string): string {
     return `ws://127.0.0.1:${this.#cdpPort}/?signingKey=${signingKey}`;
   }
@@ -153,7 +150,8 @@ export class HostConnection implements HostProcess {
       isSettled: false,
       logBytes: 0,
       onLines,
-      dispose: () => signal.removeEventListener('abort', abort),
+      warnings: new Set(),
+      listening: undefined,
       timer: undefined,
       isAborted: false,
     };
@@ -168,12 +166,22 @@ export class HostConnection implements HostProcess {
     };
     this.#running.set(order.id, running);
     this.#send(order);
-    signal.addEventListener('abort', abort, { once: true });
-    if (signal.aborted) abort();
+    running.listening = onAbort(signal, abort);
     if (this.#cause !== undefined) this.#failAll(this.#cause, '');
     return promise;
   }
 
+  /** Adds a line to the log of each run: nothing tells which run has caused it. */
+  warn(message: string): void {
+    for (const { warnings, onLines, isSettled, logBytes } of this.#running.values()) {
+      if (isSettled || warnings.has(message) || warnings.size >= WARNINGS_MAX) continue;
+      if (logBytes > RUN_MAX_BYTES) continue; // the log is cut
+      warnings.add(message);
+      onLines([{ level: 'warn', message, timestamp: this.#now() }]);
+    }
+  }
+
+  /** Kills the host; pending runs fail with this cause. */
   kill(cause: string): void {
     this.#isUsable = false;
     this.#cause ??= cause;
@@ -220,9 +228,7 @@ export class HostConnection implements HostProcess {
     }
   }
 
-  /**
-   * Our host enforces the limit itself; one that exceeds it would occupy us with frames forever.
-   */
+  /** Our host enforces the limit itself; a hostile one would occupy us with frames forever. */
   #onLines(running: Running, lines: LogLine[]): void {
     for (const { message } of lines) {
       running.logBytes += Buffer.byteLength(message) + LINE_COST_BYTES;
@@ -234,7 +240,7 @@ export class HostConnection implements HostProcess {
   #finish(id: string, running: Running, outcome: RunOutcome): void {
     clearTimeout(running.timer);
     this.#running.delete(id);
-    running.dispose();
+    running.listening?.[Symbol.dispose]();
     running.settle(outcome); // no effect after an outcome
     this.#closeIfUnused();
   }
@@ -265,10 +271,7 @@ export type RunOutcome =
   | { type: 'aborted' }
   | Failure;
 
-/**
- * A run that ended without an outcome. The tenant's code runs there, so the failure counts as the
- * tenant's unless known otherwise.
- */
+/** A run that ended without an outcome: the tenant's fault unless another cause is known. */
 export const NO_OUTCOME: Failure = {
   type: 'failure',
   code: 'WORKLOAD_ERROR',
@@ -277,11 +280,8 @@ export const NO_OUTCOME: Failure = {
   stack: '',
 };
 
-/** The outcome of a run from a host's message. */
-export function outcomeOf(
-  message: Exclude<FromHost, { type: 'ready' | 'log' | 'done' }>,
-): RunOutcome {
+function outcomeOf(message: Exclude<FromHost, { type: 'ready' | 'log' | 'done' }>): RunOutcome {
   if (message.type !== 'error') return message;
   const { name, message: text, stack } = message;
-  return { type: 'failure', code: 'WORKLOAD_ERROR', name, message: text, stack };
+  return { ...NO_OUTCOME, name, message: text, stack };
 }

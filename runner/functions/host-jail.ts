@@ -1,7 +1,4 @@
-/**
- * The jail of a function host: its runtime, our host code and piscina, its own functions and
- * sockets.
- */
+/** The jail of a function host: its runtime, our host code, piscina, its functions and sockets. */
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
@@ -16,21 +13,14 @@ import { CONTROL_FD, type HostSockets } from './host-sockets.ts';
 import type { Runtime } from './runtime.ts';
 
 const MIB = 1024 * 1024;
-/**
- * In bytes: 560 MiB for Node itself, then per thread 80 for its isolate and 288 of heap. Measured
- * on Node 24.
- */
-const DATA_BYTES = (560 + 4 * (80 + 288)) * MIB;
 const TMP_BYTES = 64 * MIB;
-const FILE_BYTES = 64 * MIB;
-const FILES = 1_024;
-/** Ours: about 40 are in use with four threads. */
-const PROCESSES = 256;
 const LIMITS = {
-  dataBytes: DATA_BYTES,
-  files: FILES,
-  fileBytes: FILE_BYTES,
-  processes: PROCESSES,
+  /** 560 MiB for Node itself, then per thread 80 for its isolate and 288 of heap (Node 24). */
+  dataBytes: (560 + 4 * (80 + 288)) * MIB,
+  files: 1_024,
+  fileBytes: 64 * MIB,
+  /** Ours: about 40 are in use with four threads. */
+  processes: 256,
 };
 /** The port that drivers try by default; always free in a network namespace. */
 const CDP_PORT = 9222;
@@ -43,22 +33,24 @@ const APP = ['/app/runner/host', '/app/node_modules/piscina', '/app/package.json
 
 const programs = new Map<string, Promise<Mount[]>>();
 
+/** A host of its own directory, runtime and limits. */
 export type HostSpec = {
   jail: Jail;
   runtime: Runtime;
-  /** The host's own directory. */
+  /** Its own directory, which must not exist yet. */
   dir: string;
-  sockets: Pick<HostSockets, 'hasEgress' | 'ports'>;
+  /** For functions that do not set it themselves. */
   isolation: Isolation;
   memoryMaxBytes: number;
 };
 
-export async function hostSpec(options: HostSpec): Promise<JailSpec> {
-  const { jail, runtime, dir, sockets, isolation } = options;
+export async function hostSpec(
+  { jail, runtime, dir, isolation, memoryMaxBytes }: HostSpec,
+  { ports, ...sockets }: Pick<HostSockets, 'egress' | 'ports'>,
+): Promise<JailSpec> {
   const program = `/bin/${runtime.kind}`;
   const isAlone = jail.hasOwnNetwork;
-  const { ports, hasEgress: canReachInternet } = sockets;
-  const hasEgress = (isAlone || ports !== undefined) && canReachInternet;
+  const hasEgress = (isAlone || ports !== undefined) && sockets.egress !== undefined;
   const socketNames = ['ctl.sock', 'cdp.sock', ...(hasEgress ? ['egress.sock'] : [])];
   const names = ports === undefined ? socketNames : [];
   const cdpPort = ports?.cdp ?? (isAlone ? CDP_PORT : await ownPort(runtime));
@@ -89,7 +81,7 @@ export async function hostSpec(options: HostSpec): Promise<JailSpec> {
     ],
     env: (at) => ({ ...environment(at('/tmp'), { runtime, proxyPort, cdpPort }), ...runtime.env }),
     tmpBytes: TMP_BYTES,
-    limits: { ...LIMITS, memoryBytes: options.memoryMaxBytes },
+    limits: { ...LIMITS, memoryBytes: memoryMaxBytes },
     stdio: ['ignore', 'pipe', 'pipe', ...(ports === undefined ? [] : ['pipe' as const])],
     nestedNamespaces: false,
     ...(ports && { ports: [ports.cdp, ...(ports.egress === undefined ? [] : [ports.egress])] }),
@@ -111,10 +103,7 @@ function appMounts(): Mount[] {
   return APP.map((to, index) => ({ from: must(froms[index], to), to }));
 }
 
-/**
- * On the machine's own network Node listens on any port; Deno needs the permission in advance, so a
- * free port is chosen here.
- */
+/** Node listens on any port; Deno needs the permission for its port in advance. */
 async function ownPort({ kind }: Runtime): Promise<number> {
   if (kind === 'node') return 0;
   for (;;) {
@@ -133,9 +122,8 @@ async function ownPort({ kind }: Runtime): Promise<number> {
 }
 
 /**
- * Deno ignores ports in NO_PROXY: for an entry with a port it would use the proxy even for its
- * browser. With a proxy the host has a network namespace of its own, whose loopback holds these two
- * ports only.
+ * Deno ignores ports in NO_PROXY: with a port in the entry it would use the proxy for its browser,
+ * too. The loopback of a host with a proxy holds only these two ports.
  */
 function environment(
   tmp: string,

@@ -6,19 +6,14 @@
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Log } from '../../proto/common/log.ts';
-import type { Isolation } from '../host/worker.ts';
-import type { Jail } from '../jail/jail.ts';
-import type { HostProcess } from './host-connection.ts';
-import { MEMORY_MAX_BYTES, startHost } from './host-process.ts';
-import type { OpenEgress } from './host-sockets.ts';
-import type { Runtime } from './runtime.ts';
+import type { HostConnection } from './host-connection.ts';
+import { type HostOptions, MEMORY_MAX_BYTES, startHost } from './host-process.ts';
 
 /** As many as a host has threads (runner/host/threads.ts). */
 const RUNS_MAX = 4;
 /**
- * Ours, per project: threads that continue after their runs ended, in hosts with other pending
- * runs. Each occupies a core and about 20 MiB.
+ * Ours, per project: threads that continue after their runs, in hosts with pending runs. Each
+ * occupies a core and about 20 MiB.
  */
 const STUCK_MAX = RUNS_MAX;
 const STUCK_POLL_MS = 100;
@@ -29,33 +24,25 @@ const SPARES_KEPT_MS = 900_000;
 /** Ours: before the start of a spare is retried. */
 const SPARE_RETRY_MS = 5_000;
 
-export type HostsOptions = {
-  jail: Jail;
-  /** The runtime of the hosts. */
-  runtime: Runtime;
-  /** For functions that do not set it themselves; warm when absent. */
-  isolation?: Isolation;
-  /** Of this runner instance; hosts create their directories in it. */
-  runDir: string;
-  /** Ready hosts without a project, while hosts are in use. */
-  spares: number;
-  sparesKeptMs?: number;
-  /** Memory limit of one host; a host above it is killed. MEMORY_MAX_BYTES when absent. */
-  memoryMaxBytes?: number;
-  /** Internet access of handlers; none when absent. */
-  openEgress?: OpenEgress | undefined;
-  log: Log;
-};
+/** By default functions are warm, hosts have MEMORY_MAX_BYTES, and handlers no internet access. */
+export type HostsOptions = Pick<HostOptions, 'jail' | 'runtime' | 'log'> &
+  Partial<Pick<HostOptions, 'isolation' | 'memoryMaxBytes' | 'openEgress'>> & {
+    /** Of this runner instance; hosts create their directories in it. */
+    runDir: string;
+    /** Ready hosts without a project, while hosts are in use. */
+    spares: number;
+    sparesKeptMs?: number;
+  };
 
 type Wait = { signal: AbortSignal; onWait(): void };
-type Entry = { host: HostProcess; projectId: string; claimed: number; idle?: NodeJS.Timeout };
+type Entry = { host: HostConnection; projectId: string; claimed: number; idle?: NodeJS.Timeout };
 
 export class HostPool {
   readonly #options: HostsOptions;
   readonly #entries = new Set<Entry>();
-  readonly #spares: HostProcess[] = [];
+  readonly #spares = new Set<HostConnection>();
   /** All running hosts, including spares and introspections. */
-  readonly #alive = new Set<HostProcess>();
+  readonly #alive = new Set<HostConnection>();
   /** Pending starts: a second run of a project waits for the first one's host. */
   readonly #starting = new Map<string, Promise<Entry>>();
   #sparesStarting = 0;
@@ -74,7 +61,7 @@ export class HostPool {
    * A host of this project with a thread for one run; return it with release. Waits while too many
    * of the project's earlier runs hold a thread, and calls `onWait` then; rejects when aborted.
    */
-  async of(projectId: string, { signal, onWait }: Wait): Promise<HostProcess> {
+  async of(projectId: string, { signal, onWait }: Wait): Promise<HostConnection> {
     for (let waits = 0; this.#stuck(projectId) >= STUCK_MAX; waits += 1) {
       if (waits === 0) onWait();
       await sleep(STUCK_POLL_MS, undefined, { signal });
@@ -88,7 +75,7 @@ export class HostPool {
     }
   }
 
-  release(host: HostProcess): void {
+  release(host: HostConnection): void {
     const entry = [...this.#entries].find((one) => one.host === host);
     if (entry === undefined) return;
     entry.claimed -= 1;
@@ -98,11 +85,12 @@ export class HostPool {
   }
 
   /** An unused host for the caller alone. */
-  async fresh(): Promise<HostProcess> {
+  async fresh(): Promise<HostConnection> {
     this.#keepSpares();
-    const spare = this.#spares.shift();
+    const [spare] = this.#spares;
+    if (spare) this.#spares.delete(spare);
     try {
-      return spare?.isUsable() === true ? spare : await this.#start();
+      return spare?.isUsable() ? spare : await this.#start();
     } finally {
       this.#refill(); // after the start that the caller waits for
     }
@@ -117,7 +105,7 @@ export class HostPool {
   releaseSpares(): void {
     clearTimeout(this.#inUse);
     this.#inUse = undefined;
-    for (const host of this.#spares) host.kill('nobody asks for hosts');
+    for (const host of this.#spares) host.kill('no host was needed for a while');
   }
 
   threads(): number {
@@ -137,10 +125,7 @@ export class HostPool {
     return [...this.#entries].find((entry) => entry.projectId === projectId && isFree(entry));
   }
 
-  /**
-   * Threads of a project that continue after their runs ended. Their hosts end with the last run
-   * beside them.
-   */
+  /** Threads of a project that continue after their runs, in hosts that take no more runs. */
   #stuck(projectId: string): number {
     const hosts = [...this.#entries].filter((entry) => {
       return entry.projectId === projectId && !entry.host.isUsable();
@@ -166,7 +151,7 @@ export class HostPool {
     return started;
   }
 
-  #start(): Promise<HostProcess> {
+  #start(): Promise<HostConnection> {
     const start = this.#startOne();
     this.#starts.add(start);
     const forget = (): void => void this.#starts.delete(start);
@@ -174,20 +159,22 @@ export class HostPool {
     return start;
   }
 
-  async #startOne(): Promise<HostProcess> {
+  async #startOne(): Promise<HostConnection> {
     const { signal } = this.#ending;
     signal.throwIfAborted();
-    const { jail, runtime, isolation = 'warm', openEgress, log, runDir } = this.#options;
-    const { memoryMaxBytes = MEMORY_MAX_BYTES } = this.#options;
     this.#count += 1;
-    const dir = join(runDir, `h${this.#count}`);
-    const own = { jail, runtime, isolation, openEgress, log, dir, memoryMaxBytes };
-    const host = await startHost({ ...own, signal });
+    const host = await startHost({
+      isolation: 'warm',
+      memoryMaxBytes: MEMORY_MAX_BYTES,
+      openEgress: undefined,
+      ...this.#options,
+      dir: join(this.#options.runDir, `h${this.#count}`),
+      signal,
+    });
     this.#alive.add(host);
     void host.ended.then(() => {
       this.#alive.delete(host);
-      const at = this.#spares.indexOf(host);
-      if (at >= 0) this.#spares.splice(at, 1);
+      this.#spares.delete(host);
     });
     if (signal.aborted) {
       host.kill(signal.reason.message);
@@ -206,12 +193,12 @@ export class HostPool {
   /** Starts missing spares in the background. */
   #refill(): void {
     const isWanted = () => !this.#ending.signal.aborted && this.#inUse !== undefined;
-    while (isWanted() && this.#spares.length + this.#sparesStarting < this.#options.spares) {
+    while (isWanted() && this.#spares.size + this.#sparesStarting < this.#options.spares) {
       this.#sparesStarting += 1;
       this.#start()
         .then((host) => {
-          this.#spares.push(host);
-          if (!isWanted()) host.kill('nobody asks for hosts');
+          this.#spares.add(host);
+          if (!isWanted()) host.kill('no host was needed for a while');
         })
         .catch((error: unknown) => {
           if (this.#ending.signal.aborted) return;

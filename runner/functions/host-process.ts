@@ -12,14 +12,12 @@ import type { Log } from '../../proto/common/log.ts';
 import { until } from '../common/abort.ts';
 import { keepTail } from '../common/flow.ts';
 import { removeTree } from '../common/remove.ts';
-import type { Isolation } from '../host/worker.ts';
 import { memoryOf } from '../jail/cgroups/memory-watch.ts';
 import { cpuMsOf } from '../jail/cpu-limit.ts';
-import type { Jail } from '../jail/jail.ts';
-import { HostConnection, type HostProcess } from './host-connection.ts';
-import { hostSpec } from './host-jail.ts';
+import type { Jailed } from '../jail/jail.ts';
+import { HostConnection } from './host-connection.ts';
+import { type HostSpec, hostSpec } from './host-jail.ts';
 import { type HostSockets, type OpenEgress, openHostSockets } from './host-sockets.ts';
-import type { Runtime } from './runtime.ts';
 
 /** Ours: a cold start takes 100 to 300 ms; a machine under load needs tens of seconds. */
 const START_TIMEOUT_MS = 60_000;
@@ -31,15 +29,8 @@ const TAIL_BYTES = 20 * 1024;
  */
 export const MEMORY_MAX_BYTES = 1_792 * 2 ** 20;
 
-export type HostOptions = {
-  jail: Jail;
-  runtime: Runtime;
-  /** For functions that do not set it themselves. */
-  isolation: Isolation;
-  /** Its own directory, which must not exist yet. */
-  dir: string;
+export type HostOptions = HostSpec & {
   openEgress: OpenEgress | undefined;
-  memoryMaxBytes: number;
   /** Aborts a start; after the start, kill the host instead. */
   signal: AbortSignal;
   /** 60 s by default. */
@@ -48,21 +39,17 @@ export type HostOptions = {
 };
 
 /** Resolves when the host is ready; throws when it did not start. */
-export async function startHost(options: HostOptions): Promise<HostProcess> {
-  const { dir, jail, runtime, isolation, openEgress } = options;
+export async function startHost(options: HostOptions): Promise<HostConnection> {
+  const { dir, jail } = options;
   await using opening = new AsyncDisposableStack();
   opening.defer(() => removeTree(dir));
   await mkdir(join(dir, 'fn'), { recursive: true });
-  const sockets = opening.use(await openHostSockets(dir, { jail, openEgress }));
-  const { memoryMaxBytes } = options;
-  const jailed = jail.launch(
-    await hostSpec({ jail, runtime, isolation, dir, sockets, memoryMaxBytes }),
-  );
+  const sockets = opening.use(await openHostSockets(dir, options));
+  const jailed = jail.launch(await hostSpec(options, sockets));
   const own = opening.move();
   const ended = jailed.exited.then(() => own.disposeAsync());
   try {
-    const parts = { jailed, sockets, dir, log: options.log, broker: sockets.broker, ended };
-    return await connected(parts, options);
+    return await connected({ jailed, sockets, ended }, options);
   } catch (error) {
     jailed.kill();
     await ended;
@@ -70,15 +57,11 @@ export async function startHost(options: HostOptions): Promise<HostProcess> {
   }
 }
 
-type Parts = Omit<ConstructorParameters<typeof HostConnection>[0], 'tail' | 'memory' | 'cpuMs'> & {
-  sockets: HostSockets;
-};
-
 async function connected(
-  parts: Parts,
-  { signal, startTimeoutMs = START_TIMEOUT_MS }: HostOptions,
-): Promise<HostProcess> {
-  const { jailed, sockets, log } = parts;
+  { jailed, sockets, ended }: { jailed: Jailed; sockets: HostSockets; ended: Promise<void> },
+  { dir, log, signal, startTimeoutMs = START_TIMEOUT_MS }: HostOptions,
+): Promise<HostConnection> {
+  const { broker } = sockets;
   const { stdout, stderr } = jailed.child;
   const tails = [stdout, stderr].map((stream) => stream && keepTail(stream, TAIL_BYTES));
   const tail = (): string => tails.map((read) => read?.() ?? '').join('');
@@ -97,7 +80,11 @@ async function connected(
     const { pid } = jailed.child;
     const memory = (): number => (pid === undefined ? 0 : memoryOf(pid));
     const cpuMs = (): number => (pid === undefined ? 0 : cpuMsOf(pid));
-    const host = new HostConnection({ ...parts, tail, memory, cpuMs }, socket);
+    const deps = { jailed, dir, broker, ended, log, tail, memory, cpuMs };
+    const host = new HostConnection(deps, socket);
+    sockets.egress?.onRefusal(({ why, denied }) => {
+      if (denied !== undefined) host.warn(why);
+    });
     await until(Promise.race([host.ready, early]), over);
     log.debug({ pid }, 'function host is ready');
     return host;

@@ -5,25 +5,33 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, type BlockList, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
+import type { Log } from '../../proto/common/log.ts';
+import { type Egress, openEgress } from '../jail/egress/egress-proxy.ts';
 import { openListener } from '../jail/egress/listener.ts';
 import type { Jail } from '../jail/jail.ts';
-import { type Broker, openBroker } from './browser-broker.ts';
+import {
+  type KeyAuthenticatedServer,
+  openKeyAuthenticatedServer,
+  type UpgradeHandler,
+} from '../sessions/server/key-authenticated-server.ts';
 
-/**
- * Opens internet access at a socket, for one host; `serve` handles connections accepted elsewhere.
- */
+export type Broker = Pick<KeyAuthenticatedServer<UpgradeHandler>, 'register' | 'serve'> &
+  AsyncDisposable;
+
+/** Opens internet access of a host at a socket; `serve` handles connections accepted elsewhere. */
 export type OpenEgress = (
   socketPath: string,
-) => Promise<AsyncDisposable & { serve(socket: Socket): void }>;
+) => Promise<AsyncDisposable & { serve(socket: Socket): void } & Pick<Egress, 'onRefusal'>>;
 
 /** The descriptor of control when it is not a socket file. */
 export const CONTROL_FD = 3;
 
 export type HostSockets = AsyncDisposable & {
   broker: Broker;
-  hasEgress: boolean;
+  /** Absent: no internet access. */
+  egress: Pick<Egress, 'onRefusal'> | undefined;
   /** Loopback ports, where unix sockets are not allowed. */
   ports: { cdp: number; egress: number | undefined } | undefined;
   /** The control connection, once the host has connected. */
@@ -32,11 +40,11 @@ export type HostSockets = AsyncDisposable & {
 
 export async function openHostSockets(
   dir: string,
-  { jail, openEgress }: { jail: Jail; openEgress: OpenEgress | undefined },
+  { jail, openEgress: open }: { jail: Jail; openEgress: OpenEgress | undefined },
 ): Promise<HostSockets> {
   await using opening = new AsyncDisposableStack();
   const broker = opening.use(await openBroker(join(dir, 'cdp.sock')));
-  const egress = await openEgress?.(join(dir, 'egress.sock'));
+  const egress = await open?.(join(dir, 'egress.sock'));
   if (egress) opening.use(egress);
   const control = jail.hasUnixSockets ? await openControl(join(dir, 'ctl.sock')) : undefined;
   opening.defer(() => void control?.close());
@@ -48,7 +56,7 @@ export async function openHostSockets(
   const kept = opening.move();
   return {
     broker,
-    hasEgress: egress !== undefined,
+    egress,
     ports: cdp === undefined ? undefined : { cdp, egress: egressPort },
     async control(child, signal) {
       if (control === undefined) return child.stdio[CONTROL_FD] as Socket;
@@ -66,6 +74,43 @@ async function openControl(path: string): Promise<Server> {
   control.listen(path);
   await once(control, 'listening');
   return control;
+}
+
+/**
+ * Connects a host to its browsers: an upgrade with the signing key of a registered session is
+ * served by that session's relay, and all other requests are refused.
+ */
+export function openBroker(socketPath: string): Promise<Broker> {
+  return openKeyAuthenticatedServer<UpgradeHandler>(socketPath, {
+    upgrade: (relay, { request, socket, head }) => relay.serve(request, socket, head),
+    answer: () => false,
+    unauthorized: { statusCode: 401, message: 'This key opens no session here.' },
+  });
+}
+
+/** Internet access of handlers: one egress proxy per host. */
+export function hostEgress(options: {
+  allow: BlockList;
+  /** Names the setting in refusals. */
+  allowSetting?: string;
+  log: Log;
+}): OpenEgress {
+  return async (socketPath) => {
+    const egress = openEgress(options);
+    const server = createServer((socket) => egress.handle(socket));
+    server.listen(socketPath);
+    await once(server, 'listening');
+    return {
+      serve: egress.handle,
+      onRefusal: egress.onRefusal,
+      async [Symbol.asyncDispose]() {
+        const closed = once(server, 'close');
+        server.close();
+        egress.close();
+        await closed;
+      },
+    };
+  };
 }
 
 async function listenerFor(target: { serve(socket: Socket): void }) {

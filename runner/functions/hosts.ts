@@ -1,7 +1,4 @@
-/**
- * Runs invocations and introspections on function hosts: one process per project, and a fresh one,
- * used once, for each introspection.
- */
+/** Runs invocations on one host process per project, and each introspection on a new one. */
 import { randomUUID } from 'node:crypto';
 import { steadyClock } from '../../proto/common/steady-clock.ts';
 import { hashOf } from '../common/blob-cache.ts';
@@ -9,7 +6,7 @@ import { type LogLine, NO_REGISTRY } from '../host/messages.ts';
 import { limitWork, type WorkLimits } from '../jail/cpu-limit.ts';
 import type { UpgradeHandler } from '../sessions/server/key-authenticated-server.ts';
 import type { Bundle } from './bundle-cache.ts';
-import type { Failure, RunOutcome } from './host-connection.ts';
+import { type Failure, NO_OUTCOME, type RunOutcome } from './host-connection.ts';
 import { HostPool, type HostsOptions } from './host-pool.ts';
 
 /**
@@ -41,7 +38,7 @@ export type Invoke = {
 export type InvokeOutcome = Exclude<RunOutcome, { type: 'manifests' }>;
 
 /** Finds the functions that a bundle defines, in a process of its own, for a build. */
-export type Introspect = {
+type Introspect = {
   projectId: string;
   bundle: Bundle;
   /** INTROSPECTION when absent. */
@@ -49,7 +46,7 @@ export type Introspect = {
   onLine(line: LogLine): void;
   signal: AbortSignal;
 };
-export type Introspected =
+type Introspected =
   /** JSON written by the tenant; the caller must validate it. */
   | { ok: true; manifests: unknown }
   | { ok: false; code: 'TIMED_OUT' | 'BUILD_ERROR'; message: string };
@@ -65,7 +62,8 @@ export function openHosts(options: HostsOptions): Hosts {
   const pool = new HostPool(options);
   return {
     async invoke(invoke) {
-      const { signal, onLines } = invoke;
+      const { invocationId: id, sessionId, signingKey, bundle, signal, onLines } = invoke;
+      const { functionName, paramsJson, region } = invoke;
       const onWait = (): void =>
         onLines([{ level: 'warn', message: WAITING, timestamp: steadyClock()() }]);
       const host = await pool.of(invoke.projectId, { signal, onWait }).catch((error: unknown) => {
@@ -73,23 +71,12 @@ export function openHosts(options: HostsOptions): Hosts {
         throw error;
       });
       if (host === undefined) return { type: 'aborted' };
-      using _registered = host.broker.register(invoke.signingKey, invoke.relay);
+      using _registered = host.broker.register(signingKey, invoke.relay);
       try {
-        const connectUrl = host.connectUrl(invoke.signingKey);
-        const outcome = await host.run(
-          {
-            type: 'invoke',
-            id: invoke.invocationId,
-            bundle: invoke.bundle.sha256,
-            functionName: invoke.functionName,
-            paramsJson: invoke.paramsJson,
-            session: { id: invoke.sessionId, connectUrl },
-            region: invoke.region,
-          },
-          invoke.bundle,
-          invoke,
-        );
-        if (await isOurFault(outcome, invoke.bundle)) {
+        const session = { id: sessionId, connectUrl: host.connectUrl(signingKey) };
+        const work = { id, bundle: bundle.sha256, functionName, paramsJson, session, region };
+        const outcome = await host.run({ type: 'invoke', ...work }, bundle, { onLines, signal });
+        if (await isOurFault(outcome, bundle)) {
           host.kill('a bundle in its directory is damaged');
           return DAMAGED;
         }
@@ -104,29 +91,22 @@ export function openHosts(options: HostsOptions): Hosts {
   };
 }
 
-/**
- * Whether the file is not a bundle although a build found one: its bytes differ from the build's.
- */
+/** Whether the file is not a bundle because its bytes differ from the build's. */
 async function isOurFault(outcome: RunOutcome, { path, sha256 }: Bundle): Promise<boolean> {
   if (outcome.type !== 'failure' || outcome.message !== NO_REGISTRY) return false;
   return (await hashOf(path)) !== sha256;
 }
 
 const DAMAGED: Failure = {
-  type: 'failure',
+  ...NO_OUTCOME,
   code: 'INTERNAL_ERROR',
-  name: '',
   message: 'the bundle of the function is damaged on the runner',
-  stack: '',
 };
 
 /** A host answered an invocation with manifests: only a tenant's own code can do that. */
 const UNEXPECTED: Failure = {
-  type: 'failure',
-  code: 'WORKLOAD_ERROR',
-  name: '',
+  ...NO_OUTCOME,
   message: "the function's process violated the host protocol",
-  stack: '',
 };
 
 async function introspected(pool: HostPool, introspect: Introspect): Promise<Introspected> {
@@ -134,17 +114,12 @@ async function introspected(pool: HostPool, introspect: Introspect): Promise<Int
   const host = await pool.fresh();
   using limit = limitWork(() => host.cpuMs(), limits);
   try {
-    const outcome = await host.run(
-      { type: 'introspect', id: randomUUID(), bundle: bundle.sha256 },
-      bundle,
-      {
-        onLines: (lines) => lines.forEach(onLine),
-        signal: AbortSignal.any([limit.signal, signal]),
-      },
-    );
-    if (outcome.type === 'manifests') {
-      return { ok: true, manifests: JSON.parse(outcome.json) };
-    }
+    const order = { type: 'introspect', id: randomUUID(), bundle: bundle.sha256 } as const;
+    const outcome = await host.run(order, bundle, {
+      onLines: (lines) => lines.forEach(onLine),
+      signal: AbortSignal.any([limit.signal, signal]),
+    });
+    if (outcome.type === 'manifests') return { ok: true, manifests: JSON.parse(outcome.json) };
     if (outcome.type === 'aborted') {
       const why = limit.signal.reason as Error | undefined;
       const message = `the load of the entry file ${why?.message ?? 'was aborted'}`;

@@ -1,10 +1,6 @@
-/**
- * The log of one invocation. The size limit of a run is enforced here again: a host's own count is
- * a tenant's.
- */
+/** The log of one invocation. The size limit applies here again: tenants control a host's count. */
 import type { Log } from '../../proto/common/log.ts';
-import { LINE_COST_BYTES, MARKER, RUN_MAX_BYTES } from '../host/limits.ts';
-import type { LogLine } from '../host/messages.ts';
+import { LINE_COST_BYTES, type LogLine, MARKER, RUN_MAX_BYTES } from '../host/messages.ts';
 import type { Lease } from '../leases/lease.ts';
 import { openLineLog } from '../leases/log-shipper.ts';
 

@@ -32,8 +32,8 @@ import {
 const NORMAL = 1000;
 const GOING_AWAY = 1001;
 /**
- * Chrome ends when the outcome was reported, or after so long: its end occupies a small machine for
- * some milliseconds. Ours: core answers within two.
+ * Chrome ends after the report of the outcome, or after this time: its end occupies a small
+ * machine for some milliseconds. Ours: core answers within two.
  */
 const REPORT_MS = 100;
 
@@ -48,10 +48,7 @@ type Run = { work: InvocationWork; lease: Lease; lines: InvocationLog; deps: Inv
 type Laps = { chromeMs: number; runMs: number; closeMs: number };
 type Ended = { outcome: Outcome; session: Session | undefined; laps: Laps };
 
-/**
- * Resolves after cleanup and after the outcome was reported (or the lease was lost). Rejects only
- * when the cleanup failed.
- */
+/** Resolves after cleanup and the report, or a lost lease. Rejects when the cleanup failed. */
 export async function runInvocation(
   work: InvocationWork,
   lease: Lease,

@@ -43,12 +43,10 @@ export class RuntimeNotFound extends Error {
 /** Ours: it answers in 20 ms. */
 const VERSION_TIMEOUT_MS = 20_000;
 const NODE_FLAGS = [
-  '--no-addons',
-  '--disable-sigusr1',
-  '--enable-source-maps',
-  '--disable-warning=*',
+  ...['--no-addons', '--disable-sigusr1', '--enable-source-maps', '--disable-warning=*'],
+  // of later versions
+  ...['--no-experimental-ffi'].filter((flag) => process.allowedNodeEnvironmentFlags.has(flag)),
 ];
-const NODE_FLAGS_LATER = ['--no-experimental-ffi'];
 /** No prompts, no downloads, no settings files: only local code runs. */
 const DENO_FLAGS = [
   ...['run', '--quiet', '--no-prompt', '--no-remote', '--no-lock', '--no-config'],
@@ -83,29 +81,19 @@ export function node(): Runtime {
     kind: 'node',
     version: process.versions.node,
     program: process.execPath,
-    flags: ({ hasEgress }) => nodeFlags(hasEgress),
+    flags: ({ hasEgress }) => [...NODE_FLAGS, ...(hasEgress ? ['--use-env-proxy'] : [])],
     env: {},
   };
 }
 
-function nodeFlags(hasProxy: boolean): string[] {
-  const later = NODE_FLAGS_LATER.filter((flag) => process.allowedNodeEnvironmentFlags.has(flag));
-  return [...NODE_FLAGS, ...later, ...(hasProxy ? ['--use-env-proxy'] : [])];
-}
-
 async function deno(program: string): Promise<Runtime> {
-  return {
-    kind: 'deno',
-    version: await versionOf(program),
-    program,
-    flags: denoFlags,
-    env: DENO_ENV,
-  };
+  const version = await versionOf(program);
+  return { kind: 'deno', version, program, flags: denoFlags, env: DENO_ENV };
 }
 
 /**
- * With a network namespace, only the two sockets of the host lead out of it. Deno checks the host
- * name of a fetch, which only the egress proxy can decide on: every name is allowed there.
+ * Only the two sockets of the host lead out of a network namespace. Deno checks the host name of a
+ * fetch, which only the egress proxy can decide on: every name is allowed there.
  */
 function denoFlags({ read, sockets, tmp, cdpPort, hasEgress }: Permissions): string[] {
   const net = [`127.0.0.1:${cdpPort}`, ...sockets.map((path) => `unix:${path}`)];

@@ -1,7 +1,4 @@
-/**
- * The environment variables that a handler sees in process.env: a list, so that none of the host's
- * own leak.
- */
+/** The environment of handlers: a list of variables, so that none of the host's own leaks. */
 import process from 'node:process';
 
 const PASSED_ON = [

@@ -9,8 +9,14 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Console } from 'node:console';
 import process from 'node:process';
 import { StringDecoder } from 'node:string_decoder';
-import { LINE_COST_BYTES, MARKER, RUN_MAX_BYTES } from './limits.ts';
-import { type Level, LINE_MAX_BYTES, type LogLine } from './messages.ts';
+import {
+  type Level,
+  LINE_COST_BYTES,
+  LINE_MAX_BYTES,
+  type LogLine,
+  MARKER,
+  RUN_MAX_BYTES,
+} from './messages.ts';
 
 const LEVEL_OF: Readonly<Record<string, Level>> = {
   log: 'log',
@@ -67,9 +73,8 @@ export class LineSink {
 
 const runs = new AsyncLocalStorage<LineSink>();
 /**
- * Deno (2.9) runs socket callbacks in the context of whatever ran last, so output of a driver's
- * event could belong to a former run. There the current run gets it: a thread has one run at a
- * time.
+ * Deno (2.9) runs socket callbacks in the context of the last run, so output could belong to an old
+ * run. There the current run gets the output: a thread has one run at a time.
  */
 const KEEPS_CONTEXT = !('deno' in process.versions);
 let current: LineSink | undefined;

@@ -1,6 +1,6 @@
 /**
- * Converts results and errors of a handler to text: values in, values out. A tenant's objects may
- * be misleading, throw, or be huge.
+ * Converts a handler's results and errors to text. They are a tenant's objects: getters may throw
+ * or return other values each time, and texts may be huge.
  */
 import { dirname } from 'node:path';
 import { inspect, types } from 'node:util';
@@ -17,9 +17,7 @@ const OWN_FRAME =
 /** Node's name for module level, which Deno omits. */
 const NAMELESS = /^(\s+at )<anonymous> \((.*)\)$/;
 
-/**
- * JSON of a handler's value; undefined when it returned none. Throws an Error that says what to do.
- */
+/** JSON of a handler's value; undefined for none. Throws an Error that says what to do. */
 export function stringify(value: unknown): string | undefined {
   let json: string | undefined;
   try {
@@ -53,7 +51,7 @@ export function explain(thrown: unknown, file: string): ErrorText {
 }
 
 /** The stack without our frames and without the directory of the bundle. */
-export function ownFramesOff(stack: string, dir: string): string {
+function ownFramesOff(stack: string, dir: string): string {
   const lines = stack.split('\n').filter((line) => !/^\s+at /.test(line) || !OWN_FRAME.test(line));
   const shown = lines.map((line) => line.replace(NAMELESS, '$1$2'));
   return shown.join('\n').replaceAll(`file://${dir}/`, '').replaceAll(`${dir}/`, '');

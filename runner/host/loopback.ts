@@ -4,22 +4,16 @@
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
-
-const LOOPBACK = '127.0.0.1';
+import { pipeline } from 'node:stream';
 
 /** Listens until the process ends. Port 0 selects a free port. Returns the port. */
 export async function openLoopback(port: number, socketPath: string): Promise<number> {
   const server = createServer({ noDelay: true }, (inside) => {
     const outside = connect(socketPath);
-    inside.pipe(outside).pipe(inside);
-    // when one side breaks, the other is destroyed; the supervisor and the driver each see a closed
-    // connection
-    inside.on('error', () => outside.destroy());
-    outside.on('error', () => inside.destroy());
-    inside.on('close', () => outside.destroy());
-    outside.on('close', () => inside.destroy());
+    // when one side breaks, both are destroyed: supervisor and driver each see a closed connection
+    pipeline(inside, outside, inside, () => undefined);
   });
-  server.listen(port, LOOPBACK);
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
 }

@@ -14,6 +14,11 @@ export const TO_HOST_MAX_BYTES = 1024 * 1024;
 export const LOG_LINES_MAX = 1_000;
 /** Of one line, in bytes of UTF-8. Ours. */
 export const LINE_MAX_BYTES = 64 * 1024;
+/** Of a run's log, in bytes, including the cost of each line. Ours. */
+export const RUN_MAX_BYTES = 1024 * 1024;
+/** Of each line in a run's log. Ours: otherwise a million empty lines would be free. */
+export const LINE_COST_BYTES = 16;
+export const MARKER = '[log cut: more than 1 MiB]';
 /** Of an error's name, message and stack, each, in bytes of UTF-8. Ours. */
 export const ERROR_TEXT_MAX_BYTES = 16 * 1024;
 /** Of a frame without its text, in bytes. Ours: params or the lines of a frame fit, escaped. */
@@ -52,20 +57,10 @@ export type ToHost =
   | { type: 'abort'; id: string };
 
 /** Why a thread was retired after a run; empty when it was kept. */
-export const RETIREMENTS = [
-  '',
-  'left something behind',
-  'fresh',
-  'aborted',
-  'died',
-  'memory',
-] as const;
+const RETIREMENTS = ['', 'left something behind', 'fresh', 'aborted', 'died', 'memory'] as const;
 export type Retirement = (typeof RETIREMENTS)[number];
 
-/**
- * Host -> supervisor. Messages of a run: log*, then at most one of result, manifests, error, then
- * done.
- */
+/** Host -> supervisor. A run: log*, then at most one of result, manifests, error, then done. */
 export type FromHost =
   | { type: 'ready'; cdpPort: number }
   | { type: 'log'; id: string; lines: LogLine[] }
@@ -96,10 +91,7 @@ function framed(head: object, text?: string): Buffer {
   return bytes;
 }
 
-/**
- * Splits a stream of bytes into frames, whatever the sizes of its chunks. Throws FrameError; it
- * must not be used afterwards.
- */
+/** Splits a stream of bytes into frames. Not to be used after it has thrown a FrameError. */
 export class FrameReader {
   readonly #maxBytes: number;
   readonly #header = Buffer.alloc(HEADER_BYTES);

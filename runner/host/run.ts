@@ -20,20 +20,14 @@ import {
 import type { Threads } from './threads.ts';
 import type { Task, ThreadMessage } from './worker.ts';
 
-/**
- * Ours: from the abort of ctx.signal to the end of the thread; the supervisor kills the host at
- * 1,000.
- */
+/** Ours: from the abort of ctx.signal to the end of the thread; after 1,000 the host is killed. */
 const ABORT_GRACE_MS = 200;
 /**
- * Ours: an ended thread closes its port within a few ms. Deno does not close the port of a thread
- * that it ended in a loop; done is sent nevertheless. Together with the grace this is below the
- * second after which the host takes no more runs.
+ * Ours: an ended thread closes its port within a few ms. Deno leaves the port of a thread open that
+ * ended in a loop. With the grace this is below the second after which a host takes no more runs.
  */
 const PORT_CLOSE_MS = 500;
-/**
- * Ours: from the outcome to the report whether the thread is clean; a busy thread never reports.
- */
+/** Ours: from the outcome to the report of a clean thread; a busy thread never reports. */
 const SETTLE_MAX_MS = 500;
 /** In characters of one log frame: far below the limit of a frame. Ours. */
 const LOG_FRAME_CHARACTERS = 512 * 1024;

@@ -14,14 +14,11 @@ import { Piscina, queueOptionsSymbol as queueOptions } from 'piscina';
 import type { Isolation, Task } from './worker.ts';
 
 /** Ours: a handler waits for its browser most of the time, so more threads than cores pay off. */
-export const THREADS_MAX = 4;
+const THREADS_MAX = 4;
 /** One that runs, one that is ready. */
 const THREADS_MIN_FRESH = 2;
 const IDLE_TIMEOUT_MS = 60_000;
-/**
- * In MiB, per thread. codeRange: by default an isolate maps 528 MiB of it, which RLIMIT_DATA counts
- * (measured on Node 24).
- */
+/** In MiB. codeRange: RLIMIT_DATA counts the 528 MiB that an isolate maps by default (Node 24). */
 const RESOURCE_LIMITS = {
   maxOldGenerationSizeMb: 256,
   maxYoungGenerationSizeMb: 32,
@@ -29,10 +26,7 @@ const RESOURCE_LIMITS = {
   stackSizeMb: 4,
 };
 
-/**
- * Node's compile cache, in this host's own /tmp, shared by its threads. A tenant can write it, and
- * only that tenant's threads read it. Deno has its own.
- */
+/** Node's compile cache, in this host's own /tmp, for its threads alone. Deno has its own. */
 const COMPILED = '.compiled';
 
 /** Task options for the balancer, which sees piscina's queue options only. */
@@ -100,10 +94,7 @@ export function openThreads(env: Record<string, string>, isolation: Isolation): 
   };
 }
 
-/**
- * Ends the thread that has been idle for longest when neither a thread of the bundle nor an unbound
- * one can take a new task.
- */
+/** Ends the thread that was idle for longest when no other thread can take a new task. */
 async function makeRoom(
   pool: Piscina,
   bound: Map<number, Bound>,

@@ -53,10 +53,7 @@ export type ThreadMessage =
   | { type: 'result'; json: string | undefined }
   | { type: 'manifests'; json: string }
   | ({ type: 'error' } & ErrorText)
-  /**
-   * The run has left too much open, or has used up the heap: no outcome follows, and the thread
-   * ends.
-   */
+  /** The run used up descriptors or the heap: no outcome follows, and the thread ends. */
   | { type: 'exhausted'; what: 'descriptors' | 'heap' }
   /** `fresh`: functions of the bundle that need an unused thread. */
   | { type: 'settled'; retired: '' | 'left something behind' | 'fresh'; fresh: string[] };

@@ -18,11 +18,6 @@ export type WorkLimits = {
   wallMs: number;
 };
 
-export type CpuLimit = Disposable & {
-  /** Aborts when a limit is exceeded. Its reason is an Error that names the limit. */
-  signal: AbortSignal;
-};
-
 /** In milliseconds, since the start of the jail. 0 without /proc. */
 export function cpuMsOf(pid: number): number {
   return sumOfChain(pid, ownCpuMs);
@@ -30,17 +25,17 @@ export function cpuMsOf(pid: number): number {
 
 function ownCpuMs(pid: number): number {
   const stat = readProc(`/proc/${pid}/stat`);
-  // the name may contain anything: `) S 1 ...`
-  const times = stat
-    .slice(stat.lastIndexOf(')') + 2)
-    .split(' ')
-    .slice(FIRST, PAST);
-  return times.reduce((sum, ticks) => sum + Number(ticks) * TICK_MS, 0);
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' '); // a name may contain anything
+  return fields.slice(FIRST, PAST).reduce((sum, ticks) => sum + Number(ticks) * TICK_MS, 0);
 }
 
-/** Starts measuring now. `used` returns the CPU time of the jail in milliseconds. */
-export function limitWork(used: () => number, { cpuMs, wallMs }: WorkLimits): CpuLimit {
+/**
+ * Starts measuring now. `used` returns the CPU time of the jail in milliseconds. The signal aborts
+ * when a limit is exceeded; its reason is an Error that names the limit.
+ */
+export function limitWork(used: () => number, { cpuMs, wallMs }: WorkLimits) {
   const over = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
   const began = { cpu: used(), wall: performance.now() };
   const look = (): void => {
     const leftMs = cpuMs - (used() - began.cpu);
@@ -49,9 +44,6 @@ export function limitWork(used: () => number, { cpuMs, wallMs }: WorkLimits): Cp
     else if (leftWallMs <= 0) over.abort(new Error(`did not end within ${wallMs / 1_000} s`));
     else timer = setTimeout(look, Math.max(CHECK_MIN_MS, Math.min(leftMs / 4, leftWallMs)));
   };
-  let timer = setTimeout(look, Math.max(CHECK_MIN_MS, Math.min(cpuMs / 4, wallMs)));
-  return {
-    signal: over.signal,
-    [Symbol.dispose]: () => clearTimeout(timer),
-  };
+  look();
+  return { signal: over.signal, [Symbol.dispose]: () => clearTimeout(timer) };
 }

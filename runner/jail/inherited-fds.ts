@@ -10,10 +10,7 @@ const FDS = '/proc/self/fdinfo';
 /** In octal, as fdinfo prints flags. */
 const CLOSE_ON_EXEC = 0o2000000;
 
-/**
- * Closes them; returns their numbers. Standard streams stay, and so do descriptors that cannot be
- * closed: Deno closes nothing that it did not open itself.
- */
+/** Returns the numbers of those closed, and of those left: Deno closes only what it has opened. */
 export function closeInherited(): { closed: number[]; left: number[] } {
   const fds = readdirSync(FDS).map(Number);
   const inherited = fds.filter((fd) => fd > 2 && isInheritable(fd));

@@ -20,7 +20,7 @@ export type JailSpec = {
    * In order: a later mount may lie inside an earlier one. The jail's uid becomes the owner of
    * writable ones (chown), unless the spec has a uid.
    */
-  mounts: Mount[];
+  mounts: readonly Mount[];
   /** The whole environment. */
   env: (at: At) => Record<string, string>;
   /** The working directory, inside the jail; / when absent. */
@@ -28,13 +28,10 @@ export type JailSpec = {
   /** Of /tmp, and again of /dev/shm. */
   tmpBytes: number;
   limits: JailLimits;
-  stdio: StdioOptions;
+  stdio: Exclude<StdioOptions, string>;
   /** Whether it may create user namespaces: only Chrome's sandbox needs them. */
   nestedNamespaces: boolean;
-  /**
-   * Its children may be orphaned, so pid 1 of the jail is a reaper. Otherwise the process itself is
-   * pid 1.
-   */
+  /** Its children may be orphaned, so pid 1 of the jail is a reaper instead of the process. */
   hasChildren?: boolean;
   /**
    * It may set modes and times of files. Landlock does not restrict that, so under Landlock this
@@ -45,21 +42,18 @@ export type JailSpec = {
   ports?: readonly number[];
   /**
    * Its uid under a root runner, for jails that share files: leased by the caller, which has
-   * chowned the writable mounts to it. Absent: a uid of its own, and the writable mounts become its
-   * own.
+   * chowned the writable mounts. Absent: a uid of its own, which becomes the owner of these.
    */
   uid?: number | undefined;
   /** The open cgroup.procs of a cgroup to join at start. Set by memory-limit.ts. */
-  group?: number;
+  group?: number | undefined;
 };
 
 export type Exit = { code: number | null; signal: NodeJS.Signals | null };
 
 export type Jailed = {
   child: ChildProcess;
-  /**
-   * Settles once, when the process is gone; never rejects (a program that cannot start exits 127).
-   */
+  /** Settles when the process is gone; never rejects (a program that cannot start exits 127). */
   exited: Promise<Exit>;
   /** Sends SIGKILL to the whole tree; no effect when it is gone. */
   kill(): void;
@@ -71,10 +65,7 @@ export type Jail = {
   level: 'bwrap' | 'landlock' | 'none';
   /** Whether each jail has a network namespace of its own without a route. */
   hasOwnNetwork: boolean;
-  /**
-   * Whether mounted unix sockets can be used. Otherwise the jail reaches services by a port of
-   * `ports` or an inherited descriptor.
-   */
+  /** Whether mounted unix sockets work. Otherwise: one of `ports`, or an inherited descriptor. */
   hasUnixSockets: boolean;
   launch(spec: JailSpec): Jailed;
 };
@@ -84,9 +75,7 @@ export class JailError extends Error {
   override readonly name = 'JailError';
 }
 
-/**
- * One way to sandbox a process: opens the jail, or returns why it does not work on this machine.
- */
+/** One way to sandbox a process: opens the jail, or returns why it does not work here. */
 export type Backend = {
   level: Jail['level'];
   open(log: Log, tmpDir: string): Promise<Jail | { why: string }>;

@@ -12,18 +12,31 @@ export function withMemoryLimit(jail: Jail, groups?: Groups): Jail {
     ...jail,
     launch(spec) {
       const group = groups?.open(spec.limits);
-      const jailed = jail.launch(group === undefined ? spec : { ...spec, group: group.procs });
-      group?.started();
-      const maxBytes = spec.limits.memoryBytes ?? Number.POSITIVE_INFINITY;
-      const watch = watchJail(jailed, maxBytes);
+      let jailed: Jailed;
+      try {
+        jailed = jail.launch({ ...spec, group: group?.procs });
+      } catch (error) {
+        void group?.end();
+        throw error;
+      } finally {
+        group?.started();
+      }
+      const { memoryBytes: maxBytes = Number.POSITIVE_INFINITY } = spec.limits;
       let isOver = false;
+      const onOver = (): void => {
+        isOver = true;
+        jailed.kill();
+      };
+      const { pid } = jailed.child;
+      const isWatched = pid !== undefined && maxBytes !== Number.POSITIVE_INFINITY;
+      const watch = isWatched ? watchMemory({ pid, maxBytes, onOver }) : undefined;
       const look = (): boolean => {
-        isOver ||= watch.isOver() || group?.isOverMemory() === true;
+        isOver ||= group?.isOverMemory() === true;
         return isOver;
       };
       const exited = jailed.exited.then(async (exit) => {
         look(); // read before the cgroup is removed
-        watch.end();
+        watch?.[Symbol.dispose]();
         await group?.end();
         return exit;
       });
@@ -32,17 +45,4 @@ export function withMemoryLimit(jail: Jail, groups?: Groups): Jail {
       return { ...jailed, exited, exitReason };
     },
   };
-}
-
-function watchJail({ child, kill }: Jailed, maxBytes: number) {
-  let isOver = false;
-  if (child.pid === undefined || maxBytes === Number.POSITIVE_INFINITY) {
-    return { isOver: () => false, end: () => undefined };
-  }
-  const onOver = (): void => {
-    isOver = true;
-    kill();
-  };
-  const watch = watchMemory({ pid: child.pid, maxBytes, onOver });
-  return { isOver: () => isOver, end: () => watch[Symbol.dispose]() };
 }

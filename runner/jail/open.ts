@@ -19,10 +19,7 @@ const BACKENDS: readonly Backend[] = [bwrapBackend, landlockBackend];
 export async function openJail(options: {
   sandbox: 'auto' | 'bwrap' | 'landlock' | 'none';
   log: Log;
-  /**
-   * Where a backend creates files that it must remove; the caller sweeps it. The system's default
-   * when absent.
-   */
+  /** Where a backend creates temporary files; the caller sweeps it. The system's when absent. */
   tmpDir?: string;
   /** Absent: jails have no cgroups of their own. */
   groups?: Groups | undefined;

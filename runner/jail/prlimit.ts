@@ -7,10 +7,7 @@ import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 
 export type JailLimits = {
-  /**
-   * Anonymous memory of one process (RLIMIT_DATA). Not for Chrome: V8 reserves far more than it
-   * uses.
-   */
+  /** Anonymous memory of one process (RLIMIT_DATA). Not for Chrome: V8 reserves too much. */
   dataBytes?: number;
   /** Memory in use, of all processes together: when exceeded, all of them end. */
   memoryBytes?: number;
@@ -18,10 +15,7 @@ export type JailLimits = {
   files: number;
   /** The largest file that one process may write. */
   fileBytes?: number;
-  /**
-   * Processes and threads of the jail; enforced only with a uid of its own (the runner is root) or
-   * a cgroup.
-   */
+  /** Processes and threads of the jail; needs a cgroup, or a uid of its own (a root runner). */
   processes?: number;
   /** CPU time of one process, in seconds (RLIMIT_CPU): when exceeded, the process ends. */
   cpuSeconds?: number;
@@ -29,10 +23,7 @@ export type JailLimits = {
   nice?: number;
 };
 
-/**
- * Directories of system programs. PATH is not used: the user who starts the runner must not choose
- * its jailer.
- */
+/** PATH is not used: the user who starts the runner must not choose its jailer. */
 const PROGRAM_DIRS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin'];
 
 /** The path of a system program; undefined when it is not installed. */
@@ -41,18 +32,19 @@ export function findProgram(name: string): string | undefined {
 }
 
 export function isExecutable(path: string): boolean {
+  return hasAccess(path, constants.X_OK);
+}
+
+export function hasAccess(path: string, mode: number): boolean {
   try {
-    accessSync(path, constants.X_OK);
+    accessSync(path, mode);
     return true;
   } catch {
-    return false; // missing or not executable: the same to every caller
+    return false; // missing or not permitted: the same to every caller
   }
 }
 
-/**
- * The arguments before a command: empty without prlimit. Core dumps are always off: they would
- * contain a tenant's memory.
- */
+/** The arguments before a command. No core dumps: they would contain a tenant's memory. */
 export function limitArgv(
   prlimit: string | undefined,
   limits: JailLimits,

@@ -1,7 +1,4 @@
-/**
- * The mounts that a program needs to start in a jail: itself and the shared libraries of its
- * loader, nothing else.
- */
+/** The mounts that a program needs to start in a jail: itself and its shared libraries. */
 import { execFile } from 'node:child_process';
 import { realpath } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -12,10 +9,7 @@ import { findProgram } from './prlimit.ts';
 const LDD_TIMEOUT_MS = 10_000;
 const run = promisify(execFile);
 
-/**
- * Read-only mounts with which `program` (a path) starts at `inside`. A static program needs only
- * itself.
- */
+/** Read-only mounts with which `program` (a path) starts at `inside`. */
 export async function programMounts(program: string, inside: string): Promise<Mount[]> {
   const from = await realpath(program);
   const libs = parseLdd(await ldd(from));
@@ -35,11 +29,8 @@ async function ldd(path: string): Promise<string> {
   }
 }
 
-/**
- * `libc.so.6 => /lib/…/libc.so.6 (0x…)` and `/lib64/ld-linux-x86-64.so.2 (0x…)`; the vdso has
- * no path.
- */
-export function parseLdd(output: string): string[] {
+/** Lines `libc.so.6 => /lib/…/libc.so.6 (0x…)` and `/lib64/ld-linux-x86-64.so.2 (0x…)`. */
+function parseLdd(output: string): string[] {
   const paths = output.split('\n').map((line) => /(?:=> |^\s+)(\/\S+) \(0x/.exec(line)?.[1]);
   return [...new Set(paths.filter((path) => path !== undefined))];
 }

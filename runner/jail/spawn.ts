@@ -1,37 +1,31 @@
 /** Starts a process and watches its exit; shared by all backends. */
-import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { lchownSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../../proto/common/log.ts';
 import { must } from '../../proto/common/must.ts';
-import type { Exit } from './jail.ts';
+import type { Exit, JailSpec } from './jail.ts';
 
 /** The exit code of a shell for a program that cannot be started. */
 const CANNOT_START: Exit = { code: 127, signal: null };
 
-export type Command = {
+type Command = Pick<JailSpec, 'stdio' | 'group' | 'uid'> & {
   argv: readonly string[];
   env: Record<string, string>;
-  stdio: StdioOptions;
-  cwd?: string;
-  uid?: number;
-  /**
-   * A process group of its own: signals to the runner do not reach it, and the group can be killed.
-   */
-  ownGroup?: boolean;
-  /** The open cgroup.procs of the cgroup that it joins. */
-  group?: number | undefined;
+  cwd: string;
 };
 
 /** Never throws for a program that cannot start: it exits 127. */
 export function start(command: Command): { child: ChildProcess; exited: Promise<Exit> } {
-  const { env, cwd, uid, ownGroup = false } = command;
+  const { env, cwd, uid } = command;
   const { argv, stdio } = joining(command);
   const child = spawn(must(argv[0], 'a program'), argv.slice(1), {
     env,
     stdio,
-    detached: ownGroup,
-    ...(cwd === undefined ? {} : { cwd }),
+    cwd,
+    // a process group of its own can be killed, and does not receive signals to the runner: Ctrl-C
+    // in a terminal makes the runner drain, so running jails must not receive it
+    detached: true,
     ...(uid === undefined ? {} : { uid, gid: uid }),
   });
   const { promise: exited, resolve } = Promise.withResolvers<Exit>();
@@ -48,16 +42,12 @@ export function start(command: Command): { child: ChildProcess; exited: Promise<
  */
 function joining({ argv, stdio, group }: Command): Pick<Command, 'argv' | 'stdio'> {
   if (group === undefined) return { argv, stdio };
-  const all = Array.isArray(stdio) ? stdio : [stdio, stdio, stdio];
-  const descriptor = all.length; // a shell takes one digit: Chrome in bwrap has eight
+  const descriptor = stdio.length; // a shell takes one digit: Chrome in bwrap has eight
   const script = `unset PWD; echo 0 >&${descriptor} && exec ${descriptor}>&- && exec "$@"`;
-  return { argv: ['/bin/sh', '-c', script, 'sh', ...argv], stdio: [...all, group] };
+  return { argv: ['/bin/sh', '-c', script, 'sh', ...argv], stdio: [...stdio, group] };
 }
 
-/**
- * Changes the owner of a file, a socket or a whole directory tree. Links are not followed: an
- * earlier jail may have left them.
- */
+/** Changes the owner of a whole tree. Links of an earlier jail are not followed. */
 export function chownTree(uid: number, path: string): void {
   lchownSync(path, uid, uid);
   if (!lstatSync(path).isDirectory()) return;

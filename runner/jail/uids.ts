@@ -3,11 +3,10 @@
  * jail ends. Two jails that run at once never share one, so neither can signal or trace the
  * other even if it left its namespaces.
  */
+import type { JailSpec } from './jail.ts';
+import { chownTree } from './spawn.ts';
 
-/**
- * Above every account that adduser creates, below the usual start of systemd's dynamic and
- * container ranges (524288).
- */
+/** Above the accounts of adduser, below the usual ranges of systemd and containers (524288). */
 const FIRST = 200_000;
 const COUNT = 65_536;
 
@@ -25,7 +24,16 @@ export function leaseUid(): Disposable & { uid: number } {
   return { uid, [Symbol.dispose]: () => void inUse.delete(uid) };
 }
 
-/** A uid that the caller has leased and releases itself: the end of a jail does not release it. */
-export function callersUid(uid: number): Disposable & { uid: number } {
-  return { uid, [Symbol.dispose]: () => undefined };
+/**
+ * The uid of a root runner's jail: the spec's, or a leased one, which becomes the owner of the
+ * writable mounts. Undefined for other runners.
+ */
+export function uidFor({ uid, mounts }: JailSpec): (Disposable & { uid: number }) | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  if (uid !== undefined) return { uid, [Symbol.dispose]: () => undefined };
+  using leasing = new DisposableStack(); // released when a mount is missing
+  const leased = leasing.use(leaseUid());
+  for (const { from, writable } of mounts) if (writable === true) chownTree(leased.uid, from);
+  leasing.move();
+  return leased;
 }

@@ -1,7 +1,7 @@
 /**
- * The lease thread: a connection to core of its own, on which leases are renewed. It ends the
- * process when the main thread blocks for good; `tabern serve`, or whatever else supervises the
- * runner, starts another. SIGKILL, as no handler of a blocked thread runs: jails end with it.
+ * The lease thread: renews leases on its own connection to core. It ends the process when the main
+ * thread is blocked; the runner's supervisor, such as `tabern serve`, starts another. SIGKILL,
+ * because a blocked thread runs no signal handler; jails end with the process.
  */
 import process from 'node:process';
 import { parentPort, workerData } from 'node:worker_threads';

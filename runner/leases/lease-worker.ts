@@ -1,4 +1,4 @@
-/** The lease thread, as the main thread starts it. */
+/** Starts the lease thread. */
 import { Worker } from 'node:worker_threads';
 import { moduleCacheEnv } from '../../proto/common/compile-cache.ts';
 import type { Config } from '../config.ts';
@@ -20,7 +20,7 @@ export function openLeaseThread(
   const worker = new Worker(new URL('./lease-thread.ts', import.meta.url), {
     workerData: dataOf(settings),
     env: moduleCacheEnv(),
-    execArgv: [], // what was preloaded into the runner is not for a thread
+    execArgv: [], // modules that are preloaded into the runner are not for a thread
   });
   worker.on('message', (message: FromThread) => receive(message));
   let cause: unknown;

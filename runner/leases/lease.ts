@@ -17,12 +17,9 @@ import type { HeldLease, LeaseState } from './leases.ts';
 
 /** Ours: between two attempts to report an outcome. */
 const RETRY_MS = 500;
-/** Ours: for the outcome of work that a shutdown has cut short; core may be shutting down too. */
+/** Ours: for outcomes of work that a shutdown ended; core may be shutting down too. */
 const SHUTDOWN_GRACE_MS = 2_000;
-/**
- * Ours: core drops the lease when it accepts the outcome, and a renewal may say so before the
- * answer has arrived.
- */
+/** Ours: core ends the lease with its outcome, and a renewal may report that before the answer. */
 const ANSWER_MS = 1_000;
 
 /** The outcome of a piece of work. */
@@ -36,7 +33,7 @@ export type Lease = LeaseState & {
   call: CallOptions;
   /**
    * Its signal aborts when nothing more can be reported: the lease is lost, or the runner stopped
-   * 2 s ago. Each deadline that is taken after the stop has 2 s of its own.
+   * 2 s ago. Each deadline that is created after the stop has 2 s of its own.
    */
   reportDeadline(): Disposable & { signal: AbortSignal };
   /** Sends lines of the work's log, numbered from `first`. Rejects when core does not accept. */
@@ -45,11 +42,7 @@ export type Lease = LeaseState & {
   complete(outcome: Outcome): Promise<void>;
 };
 
-export type LeaseDeps = Pick<RunnerContext, 'call' | 'log' | 'stopped'> & {
-  clients: Pick<RunnerContext['clients'], 'runners'>;
-};
-
-export function openLease(held: HeldLease, { clients, call, log, stopped }: LeaseDeps): Lease {
+export function openLease(held: HeldLease, { clients, call, log, stopped }: RunnerContext): Lease {
   const { id, acknowledged, lost, released } = held;
   const { runners } = clients;
   const reportDeadline: Lease['reportDeadline'] = () => {
@@ -65,13 +58,9 @@ export function openLease(held: HeldLease, { clients, call, log, stopped }: Leas
     const deadline = AbortSignal.any([lost, shutdown.signal]);
     const signal = AbortSignal.any([shutdown.signal, unanswered.signal]);
     const attempt = () => send(runners, id, { outcome, options: { ...call, signal } });
-    const pauses = { firstMs: RETRY_MS, maxMs: RETRY_MS };
+    const pauses = { firstMs: RETRY_MS, maxMs: RETRY_MS, signal: deadline };
     try {
-      const answer = await retry(attempt, {
-        ...pauses,
-        isRetryable: isRepeatable,
-        signal: deadline,
-      });
+      const answer = await retry(attempt, { ...pauses, isRetryable: isRepeatable });
       if (!answer.accepted) log.warn({ leaseId: id }, 'the outcome was late: the lease was lost');
       return true;
     } catch (error) {
@@ -95,7 +84,7 @@ export function openLease(held: HeldLease, { clients, call, log, stopped }: Leas
 }
 
 function send(
-  runners: LeaseDeps['clients']['runners'],
+  runners: RunnerContext['clients']['runners'],
   leaseId: string,
   { outcome, options }: { outcome: Outcome; options: CallOptions },
 ): Promise<{ accepted: boolean }> {

@@ -41,8 +41,8 @@ export type Leases = AsyncDisposable & {
   /** The ids of all released leases, held or not yet received. */
   release(leaseIds: readonly string[]): void;
   /**
-   * Acknowledges these leases to core and renews them from now on. A lease that core no longer
-   * knows, or that could not be acknowledged, is lost: core leases its work again.
+   * Acknowledges these leases to core and renews them from now on. A lease that core has ended, or
+   * that could not be acknowledged, is lost: core leases its work again.
    */
   acknowledge(leaseIds: string[]): void;
 };
@@ -137,7 +137,13 @@ export function openLeases(options: {
     held: () => held.size,
     acknowledge: (leaseIds) => thread.send({ type: 'acquired', leaseIds }),
     hold(leaseId) {
-      const lease = newLease();
+      const lease: Lease = {
+        lost: new AbortController(),
+        released: new AbortController(),
+        acknowledged: Promise.withResolvers<void>(),
+        isAcknowledged: false,
+        isReporting: false,
+      };
       held.set(leaseId, lease);
       if (released.has(leaseId)) lease.released.abort(new Error('released'));
       if (closed !== undefined) lose(leaseId, closed);
@@ -166,15 +172,5 @@ export function openLeases(options: {
       stopping[Symbol.dispose]();
       await thread[Symbol.asyncDispose]();
     },
-  };
-}
-
-function newLease(): Lease {
-  return {
-    lost: new AbortController(),
-    released: new AbortController(),
-    acknowledged: Promise.withResolvers<void>(),
-    isAcknowledged: false,
-    isReporting: false,
   };
 }

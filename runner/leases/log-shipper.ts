@@ -13,16 +13,16 @@ import { isRepeatable } from '../common/core-calls.ts';
 import type { Lease } from './lease.ts';
 
 /** Ours: between two attempts while core cannot be reached. */
-const RETRY_MS = 1_000;
+const PAUSES = { firstMs: 1_000, maxMs: 1_000 };
 
-/** The entries that wait. */
+/** The entries that wait to be sent. */
 export type LogSource = {
   count(): number;
-  /** Takes the next batch out of them. */
+  /** Removes and returns the next batch. */
   next(): Promise<Batch>;
-  /** Whether they need not wait for the delay. */
+  /** Whether to send without the delay. */
   isDue?(): boolean;
-  /** No batch will be sent any more. */
+  /** Called when no more batches will be sent. */
   stop(): void;
 };
 
@@ -30,9 +30,9 @@ export type LogSource = {
 export type Batch = { count: number; send(signal: AbortSignal): Promise<void> };
 
 export type LogShipper = {
-  /** Entries were added: sends them after the delay, or at once if they are due. */
+  /** Call after adding entries: sends them after the delay, or at once if they are due. */
   schedule(isDue: boolean): void;
-  /** Sends all that waits; gives up for good when the deadline aborts. Never rejects. */
+  /** Sends all waiting entries; gives up for good when the deadline aborts. Never rejects. */
   flush(deadline: AbortSignal): Promise<void>;
 };
 
@@ -46,23 +46,20 @@ export function openLogShipper(
   let isTimerDue = false;
   let sending: Promise<void> | undefined;
 
-  /** All entries that wait now; what is added meanwhile is for the next batches. */
+  /** Sends the entries that wait now; later entries are for the next call. */
   const sendAll = async (): Promise<void> => {
     for (let left = source.count(); left > 0 && source.count() > 0 && !signal.aborted; ) {
       const { count, send } = await source.next();
       left -= count;
-      const pauses = { firstMs: RETRY_MS, maxMs: RETRY_MS };
-      await retry(() => send(signal), { ...pauses, signal, isRetryable: isRepeatable });
+      await retry(() => send(signal), { ...PAUSES, signal, isRetryable: isRepeatable });
     }
   };
   const stop = (error: unknown): void => {
-    if (!signal.aborted && error instanceof Fault) {
-      log.warn({ error: String(error) }, 'core refused a log');
-    } else if (!signal.aborted) {
-      log.error({ err: error }, 'sending a log failed');
-    }
-    closed.abort();
     source.stop();
+    if (signal.aborted) return;
+    if (error instanceof Fault) log.warn({ error: String(error) }, 'core refused a log');
+    else log.error({ err: error }, 'sending a log failed');
+    closed.abort();
   };
   const clear = (): void => {
     clearTimeout(timer);

@@ -1,14 +1,12 @@
-/**
- * Repeated long polls of core. Each answer is core's whole state, so a lost answer loses nothing.
- */
+/** Repeated long polls of core, retried with a growing pause while core cannot be reached. */
 import type { Log } from '../../proto/common/log.ts';
 import { retry } from '../../proto/common/retry.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import { isSuperseded } from './renewals.ts';
 
-/** Source: AwaitReleasesRequest.wait_ms. */
+/** Source: AwaitReleasesRequest.wait_ms, LeaseWorkRequest.wait_ms. */
 export const WAIT_MS = 25_000;
-/** Ours: the answer's own way, beyond the wait. */
+/** Ours: for the transfer of the answer, in addition to the wait. */
 const ANSWER_MS = 10_000;
 const PAUSES = { firstMs: 100, maxMs: 2_000 };
 

@@ -4,9 +4,9 @@
  * lost when a renewal is answered without it, or when core could not be reached for twice a lease's
  * time. All are lost when a newer instance of this runner has registered.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { RUNNER_BATCH_MAX } from '../../proto/common/limits.ts';
 import type { Log } from '../../proto/common/log.ts';
+import { pause } from '../../proto/common/pause.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
@@ -15,7 +15,7 @@ import { retryCall } from '../common/core-calls.ts';
 export type ToThread =
   /** Acknowledge and renew these from now on. */
   | { type: 'acquired'; leaseIds: string[] }
-  /** Its work has ended: renew it no more. */
+  /** The work has ended: stop renewing the lease. */
   | { type: 'dropped'; leaseId: string }
   /**
    * The main thread is not blocked. `isInspected`: a debugger can stop it. Core receives the state
@@ -55,30 +55,16 @@ export function openRenewals(options: {
   let browserFailed: boolean | undefined;
 
   /** Rejects with core's error. `gone`: why leases that the answer lacks are lost. */
-  const renewOnce = async (
-    leaseIds: string[],
-    gone: string,
-    within: CallOptions,
-  ): Promise<void> => {
+  const renewOnce = async (leaseIds: string[], gone: string, within: CallOptions) => {
     const sureUntil = now() + 2 * leaseMs;
     const request = { ...runner, leaseIds, browserFailed };
     const kept = await clients.runners.renewLeases(request, { ...within, timeoutMs: leaseMs });
     const known = new Set(kept.leaseIds);
-    keep(
-      leaseIds.filter((id) => known.has(id)),
-      sureUntil,
-    );
-    for (const id of leaseIds) if (!known.has(id)) lose(id, gone);
-  };
-  const keep = (leaseIds: string[], sureUntil: number): void => {
-    const first: string[] = [];
-    for (const id of leaseIds) {
-      const lease = renewed.get(id);
-      if (lease === undefined) continue;
-      if (!lease.isAcknowledged) first.push(id);
-      renewed.set(id, { isAcknowledged: true, sureUntil });
-    }
+    const held = leaseIds.filter((id) => known.has(id) && renewed.has(id));
+    const first = held.filter((id) => renewed.get(id)?.isAcknowledged === false);
+    for (const id of held) renewed.set(id, { isAcknowledged: true, sureUntil });
     if (first.length > 0) send({ type: 'acknowledged', leaseIds: first });
+    for (const id of leaseIds) if (!known.has(id)) lose(id, gone);
   };
   const lose = (leaseId: string, why: string): void => {
     if (renewed.delete(leaseId)) send({ type: 'lost', leaseId, why });
@@ -92,7 +78,7 @@ export function openRenewals(options: {
       await renewOnce(leaseIds, 'core has ended it', call);
     } catch (error) {
       if (isSuperseded(error)) return superseded();
-      if (renewed.size > 0) log.warn({ error: String(error) }, 'leases could not be renewed');
+      if (renewed.size > 0) log.warn({ error: String(error) }, 'renewing leases failed');
       for (const id of leaseIds) {
         if ((renewed.get(id)?.sureUntil ?? 0) < now())
           lose(id, 'core could not be reached for too long');
@@ -100,7 +86,7 @@ export function openRenewals(options: {
     }
   };
   const acknowledge = async (leaseIds: string[]): Promise<void> => {
-    // since the last attempt its work may have ended, or a renewal was answered
+    // without leases whose work has ended, or that a renewal has acknowledged
     const left = () => leaseIds.filter((id) => renewed.get(id)?.isAcknowledged === false);
     const once = async (): Promise<void> => {
       const ids = left();
@@ -115,7 +101,7 @@ export function openRenewals(options: {
   };
   const keepRenewing = async (): Promise<void> => {
     while (!signal.aborted) {
-      await sleep(leaseMs / 3, undefined, { signal }).catch(() => {});
+      await pause(leaseMs / 3, signal);
       if (!signal.aborted) await Promise.all(batches([...renewed.keys()]).map(renew));
     }
     await Promise.all(acknowledging);
@@ -129,8 +115,8 @@ export function openRenewals(options: {
           const lease = { isAcknowledged: false, sureUntil: now() + 2 * leaseMs };
           for (const id of message.leaseIds) renewed.set(id, lease);
           for (const leaseIds of batches(message.leaseIds)) {
-            const asked = acknowledge(leaseIds).finally(() => acknowledging.delete(asked));
-            acknowledging.add(asked);
+            const call = acknowledge(leaseIds).finally(() => acknowledging.delete(call));
+            acknowledging.add(call);
           }
           break;
         }
@@ -145,7 +131,7 @@ export function openRenewals(options: {
   };
 }
 
-/** At least one, even if it is empty: an idle runner must learn that it is superseded. */
+/** At least one batch, even an empty one: an idle runner must learn that it is superseded. */
 function batches(leaseIds: readonly string[]): string[][] {
   const count = Math.max(1, Math.ceil(leaseIds.length / RUNNER_BATCH_MAX));
   return Array.from({ length: count }, (_, n) =>
@@ -153,7 +139,7 @@ function batches(leaseIds: readonly string[]): string[][] {
   );
 }
 
-/** Core refuses all calls of this instance from now on. */
+/** Whether a newer instance has registered: core refuses all further calls of this one. */
 export function isSuperseded(error: unknown): boolean {
   return error instanceof Fault && error.reason === 'LEASE_LOST';
 }

@@ -1,15 +1,15 @@
 /**
- * Detects a main thread that is blocked for good: the lease thread receives no beat. Its leases
- * would be renewed for ever although their work cannot continue. Silence is counted in ticks of the
- * lease thread, so a process that was stopped and continued, or a machine that slept, does not
- * count as blocked; nor does a main thread that a debugger may have stopped.
+ * Detects a blocked main thread: the lease thread receives no beat, and would renew the leases
+ * forever although their work cannot continue. Silence is counted in ticks of the lease thread, so
+ * a stopped and continued process, a machine that slept, or a main thread in a debugger does not
+ * count as blocked.
  */
 
 /** In milliseconds. Ours. */
 const TICK_MS = 1_000;
 /**
- * In milliseconds. Ours: twelve times the longest stall ever seen (5 s, a command of 14 MB), for a
- * slow machine, and half of the two minutes in which core waits for the end of what is over.
+ * In milliseconds. Ours: twelve times the longest stall ever measured (5 s, a command of 14 MB),
+ * for a slow machine, and half of the two minutes that core waits for the end of released work.
  */
 export const STALL_MAX_MS = 60_000;
 
@@ -18,13 +18,13 @@ export type StallWatch = Disposable & {
   beat(isInspected: boolean): void;
 };
 
-/** Each is called once. `onInspected`: it may be at a breakpoint, so `onStall` is not called. */
+/** Each is called once. `onInspected`: the thread may be at a breakpoint, so no `onStall`. */
 type Listener = { onStall(silentMs: number): void; onInspected(silentMs: number): void };
 
-/** `setTick` stands for setInterval. */
+/** `setTick` is for tests. */
 export function watchForStall(
   { onStall, onInspected }: Listener,
-  setTick: (tick: () => void, ms: number) => Disposable = ticking,
+  setTick: (tick: () => void, ms: number) => Disposable = setInterval,
 ): StallWatch {
   let silentMs = 0;
   let isInspected = false;
@@ -47,9 +47,4 @@ export function watchForStall(
     },
     [Symbol.dispose]: () => ticks[Symbol.dispose](),
   };
-}
-
-function ticking(tick: () => void, ms: number): Disposable {
-  const timer = setInterval(tick, ms);
-  return { [Symbol.dispose]: () => clearInterval(timer) };
 }

@@ -1,29 +1,21 @@
 /**
  * Leases work of one kind and starts it: long polls for as much work as there are free places,
- * until the runner ends. While core cannot be reached, the polls are retried with a growing pause.
- * A superseded instance leases no more work.
+ * until the runner ends. A superseded instance leases no more work. Each piece of work has a span,
+ * below the request that created it; the runner's calls for the work are below that span.
  */
-import { retry } from '../../proto/common/retry.ts';
+import { traced } from '../../proto/common/tracing.ts';
 import type { Work } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { RunnerContext } from '../common/runner-context.ts';
 import { type Lease, openLease } from './lease.ts';
 import type { HeldLease, Leases } from './leases.ts';
-import { isSuperseded } from './renewals.ts';
-import { inSpan } from './tracing.ts';
-
-/** Source: LeaseWorkRequest.wait_ms. */
-const WAIT_MS = 25_000;
-/** Ours: the answer's own way, beyond the wait. */
-const ANSWER_MS = 10_000;
-const PAUSES = { firstMs: 100, maxMs: 2_000 };
+import { follow, WAIT_MS } from './long-poll.ts';
 
 export type LoopOptions = {
   kind: 'INVOCATION' | 'BUILD' | 'SESSION';
   /** Places. */
   max: number;
-  runner: Pick<RunnerContext, 'identity' | 'call' | 'log' | 'ending' | 'stopped'> & {
-    clients: Pick<RunnerContext['clients'], 'runners'>;
-  };
+  runner: RunnerContext;
   leases: Leases;
   /**
    * Called before the lease is acknowledged. Clients may connect from then on. The result is
@@ -39,39 +31,30 @@ export type LoopOptions = {
 /** Resolves when it leases no more work and all work has ended. */
 export async function workLoop(options: LoopOptions): Promise<void> {
   const { kind, max, leases, onSuperseded } = options;
-  const { log, ending: signal } = options.runner;
+  const { call, log, ending: signal } = options.runner;
   const running = new Set<Promise<void>>();
-  const isRetryable = (error: unknown) => !isSuperseded(error);
-  const onRetry = (error: unknown) => log.warn({ kind, error: String(error) }, 'cannot lease work');
-  while (!signal.aborted) {
-    if (running.size >= max) {
-      await Promise.race(running);
-      continue;
+  await follow('work', { call, log: log.child({ kind }), signal }, async (within) => {
+    while (running.size >= max) await Promise.race(running);
+    if (signal.aborted) return;
+    for (const leased of await leaseWork(options, max - running.size, within)) {
+      const started = start(leased, options).finally(() => running.delete(started));
+      running.add(started);
     }
-    try {
-      const attempt = () => leaseWork(options, max - running.size);
-      for (const leased of await retry(attempt, { ...PAUSES, signal, isRetryable, onRetry })) {
-        const started = start(leased, options).finally(() => running.delete(started));
-        running.add(started);
-      }
-    } catch (error) {
-      if (signal.aborted) break;
-      if (!isSuperseded(error)) throw error;
-      onSuperseded();
-      break;
-    }
-  }
+  });
+  if (!signal.aborted) onSuperseded();
   log.debug({ kind, held: leases.held() }, 'leasing has ended');
   await Promise.all(running);
 }
 
 type Leased = { work: Work; announced: Disposable | undefined; held: HeldLease };
 
-async function leaseWork(options: LoopOptions, max: number): Promise<Leased[]> {
-  const { runner, leases, kind, announce } = options;
-  const { clients, call, identity, ending: signal } = runner;
-  const request = { ...identity, kind, max, places: options.max, waitMs: WAIT_MS };
-  const within = { ...call, signal, timeoutMs: WAIT_MS + ANSWER_MS };
+async function leaseWork(
+  { runner, leases, kind, max: places, announce }: LoopOptions,
+  max: number,
+  within: CallOptions,
+): Promise<Leased[]> {
+  const { clients, identity } = runner;
+  const request = { ...identity, kind, max, places, waitMs: WAIT_MS };
   const { work } = await clients.runners.leaseWork(request, within);
   if (work.length === 0) return [];
   const leased = work.map((one) => {
@@ -91,5 +74,33 @@ async function start(
     await inSpan(work, runner.call, (call) => run(work, openLease(held, { ...runner, call })));
   } catch (error) {
     runner.log.error({ err: error, leaseId: work.leaseId }, 'a piece of work failed');
+  }
+}
+
+/** Runs the work in its span; `run` receives the options for calls to core. */
+function inSpan(
+  { item, traceparent }: Work,
+  call: CallOptions,
+  run: (call: CallOptions) => Promise<void>,
+): Promise<void> {
+  const name = `runner ${item?.$case ?? 'nothing'}`;
+  const span = { name, traceparent, kind: 'CONSUMER', attributes: idOf(item) } as const;
+  return traced(span, ({ traceparent: own }) => {
+    const metadata = own === undefined ? call.metadata : { ...call.metadata, traceparent: own };
+    return run({ ...call, metadata });
+  });
+}
+
+/** The id of the work's resource, which its log also contains. */
+function idOf(item: Work['item']): Record<string, string> {
+  switch (item?.$case) {
+    case 'invocation':
+      return { 'tabern.invocation.id': item.value.invocationId };
+    case 'session':
+      return { 'tabern.session.id': item.value.sessionId };
+    case 'build':
+      return { 'tabern.build.id': item.value.buildId };
+    case undefined:
+      return {};
   }
 }

@@ -1,24 +1,26 @@
 /**
- * Self-test at the runner's start: Chrome must do what sessions need. Through a relay on loopback,
- * as a session's client, it opens a page, evaluates an expression and takes a screenshot of a line
- * of text. A Chrome without a font crashes at the first text.
+ * Tests at the runner's start that Chrome works for sessions: a client on a loopback relay opens a
+ * page, evaluates an expression and takes a screenshot of a line of text. A Chrome without a font
+ * crashes at the first text.
  */
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import CDP from 'chrome-remote-interface';
 import type { Log } from '../../proto/common/log.ts';
 import type { Chrome } from '../browser/launch.ts';
+import { until } from '../common/abort.ts';
 import { openRelay } from '../sessions/relay/relay.ts';
 
 const PAGE = 'data:text/html,<title>tabern</title><body bgcolor=white><h1>A line of text</h1>';
-/** The page is committed when the navigation is answered, its title is read a moment later. */
+/** Polls, because a navigation is answered before the page has its title. */
 const EXPRESSION = `new Promise((done) => {
   const look = () => document.title ? done(document.title + innerWidth) : setTimeout(look, 5);
   look();
 })`;
-/** Counts the dark pixels of a screenshot. Runs in the page, which has a decoder. */
+/** Counts the dark pixels of a screenshot. Runs in the page, which can decode images. */
 const darkPoints = (png: string): string => `(async () => {
   const picture = new Image();
   picture.src = 'data:image/png;base64,${png}';
@@ -28,9 +30,9 @@ const darkPoints = (png: string): string => `(async () => {
   const { data } = canvas.getImageData(0, 0, picture.width, picture.height);
   return data.filter((value, at) => at % 4 === 0 && value < 128).length;
 })()`;
-/** The line has about 900; a frame or a cursor would have fewer. Ours. */
+/** Ours: the line of text has about 900; a frame or a cursor has fewer. */
 const DARK_MIN = 100;
-/** Ours: a busy machine draws a page's first frame late, and no screenshot exists before. */
+/** Ours: on a busy machine the first frame is late, and a screenshot fails before it. */
 const DRAWN_MS = 10_000;
 const AGAIN_MS = 50;
 /** Ours: the whole test takes half a second; a crashed page does not respond. */
@@ -39,15 +41,13 @@ const PROBE_MS = 60_000;
 /** Product and version, such as `HeadlessChrome/156.0.8078.79`. Throws when a check fails. */
 export async function probeChrome(chrome: Chrome, log: Log): Promise<string> {
   const relay = openRelay(chrome, { log });
-  const path = `/${randomUUID()}`; // loopback is open to every user of the machine
+  const path = `/${randomUUID()}`; // every user of the machine can connect to loopback
   const server = createServer();
   server.on('upgrade', (request, socket, head) => {
     if (request.url === path) relay.serve(request, socket, head);
     else socket.destroy();
   });
-  const { promise: listening, resolve } = Promise.withResolvers<void>();
-  server.listen({ host: '127.0.0.1', port: 0 }, resolve);
-  await listening;
+  await once(server.listen({ host: '127.0.0.1', port: 0 }), 'listening');
   const { port } = server.address() as AddressInfo;
   try {
     const client = await CDP({ target: `ws://127.0.0.1:${port}${path}`, local: true });
@@ -93,20 +93,19 @@ async function drawingProblem(client: CDP.Client, sessionId: string): Promise<st
   return dark >= DARK_MIN ? undefined : 'draws no text: are there fonts?';
 }
 
-/** Clients get no event when their browser or page has ended. */
+/** Rejects when the browser or the page ends: calls of the client would wait forever. */
 async function withinLimit<T>(
   act: (signal: AbortSignal) => Promise<T>,
   client: CDP.Client,
 ): Promise<T> {
   const ended = new AbortController();
-  const { promise: failed, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(reject, PROBE_MS, new Error('a page did not answer in time'));
-  client.on('disconnect', () => reject(new Error('it ended while a page was drawn')));
-  client.on('Inspector.targetCrashed', () => reject(new Error('a page with text crashed')));
+  const end = (problem: string) => () => ended.abort(new Error(problem));
+  const timer = setTimeout(end('a page did not answer in time'), PROBE_MS);
+  client.on('disconnect', end('the browser ended during the test'));
+  client.on('Inspector.targetCrashed', end('a page with text crashed'));
   try {
-    return await Promise.race([act(ended.signal), failed]);
+    return await until(act(ended.signal), ended.signal);
   } finally {
-    ended.abort();
     clearTimeout(timer);
   }
 }
@@ -116,7 +115,7 @@ async function evaluate(
   sessionId: string,
   expression: string,
 ): Promise<string> {
-  const question = { expression, awaitPromise: true };
-  const { result } = await client.send('Runtime.evaluate', question, sessionId);
+  const params = { expression, awaitPromise: true };
+  const { result } = await client.send('Runtime.evaluate', params, sessionId);
   return String(result.value);
 }

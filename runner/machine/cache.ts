@@ -1,12 +1,13 @@
 /**
- * The directory of reproducible files: bundles, kept installs, extensions, the Chrome of the npm
- * package. They are not synced, so a power loss may leave files of 0 bytes; the death of a process
- * does not. So the directory is emptied when the machine has booted since it was written.
+ * The directory of reproducible files: bundles, installs, extensions, the Chrome of the npm
+ * package. The files are not synced, so a power loss may leave files of 0 bytes. The directory is
+ * therefore emptied after a boot of the machine.
  */
 import { readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '../../proto/common/log.ts';
+import { orMissing } from '../common/errno.ts';
 import { removeTree } from '../common/remove.ts';
 
 const MARK = 'boot';
@@ -17,11 +18,11 @@ export function bootId(): string | undefined {
   try {
     return readFileSync(BOOT_ID, 'utf8').trim() || undefined;
   } catch {
-    return undefined; // another system: the cache serves one process
+    return undefined; // not Linux: the cache is emptied at every start
   }
 }
 
-/** Creates it; empties it first when it is of an earlier boot. */
+/** Creates the directory; empties one of an earlier boot. */
 export async function openCacheDir(
   dir: string,
   { log, boot }: { log: Log; boot: string | undefined },
@@ -32,11 +33,7 @@ export async function openCacheDir(
   await mkdir(dir, { recursive: true });
   const names = (await readdir(dir)).filter((name) => name !== MARK);
   for (const name of names) await removeTree(join(dir, name));
-  if (names.length > 0) log.info({ names }, 'removed the cache of before the machine booted');
+  if (names.length > 0) log.info({ names }, 'emptied the cache of an earlier boot');
   if (boot === undefined) await rm(mark, { force: true });
   else await writeFile(mark, `${boot}\n`); // last: a crash before this empties the cache once more
-}
-
-function orMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error;
 }

@@ -1,6 +1,6 @@
 /**
- * Checks a machine as a runner would use it: its sandbox, a Chrome in it, the runtime of functions.
- * Everything that it starts is ended.
+ * Checks the machine for a runner: its sandbox, a Chrome in it, the runtime of functions. All
+ * started processes are ended.
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,11 +19,11 @@ import { openJail } from '../jail/open.ts';
 import { probeChrome } from './browser-self-test.ts';
 import { makeTempDir, sweepTemp } from './stale-runs.ts';
 
-/** Checked without a core: there may be no token yet. */
+/** The checks need no core, and the token may not exist yet. */
 const NO_TOKEN = { TABERN_RUNNER_TOKEN: 'none' };
 const log = openLog({ role: 'runner', level: 'silent' });
 
-/** One after the other; the checks are independent. */
+/** Runs the independent checks one after another. */
 export async function* checkMachine(env: Env): AsyncGenerator<Finding> {
   let config: Config;
   try {
@@ -60,7 +60,7 @@ function sandbox(jail: Jail | JailError): Finding {
   return warn('sandbox', 'off: functions and pages can read this machine', fix);
 }
 
-/** The caller's settings: a running service may have others. */
+/** Uses the caller's environment; a running service may have another. */
 function cgroups(): Finding {
   const found = findSubtree();
   if ('why' in found) return ok('cgroups', `none from here: ${found.why}; memory is watched`);

@@ -1,7 +1,7 @@
 /**
- * Monitors starts of Chrome: whether the newest one worked, which is reported to core with each
- * renewal and shown by GET /readyz, and metrics. While starts fail, one is tried every 30 s, so
- * that a machine that gets no work any more is noticed to be healthy again.
+ * Monitors starts of Chrome. The state of the newest start is reported to core with each renewal,
+ * which GET /readyz shows, and as metrics. While starts fail, a start is tried every 30 s, because
+ * core leases no work to such a runner that would show its recovery.
  */
 import type { Log } from '../../proto/common/log.ts';
 import { type Family, type Metrics, NO_METRICS } from '../../proto/common/metrics.ts';
@@ -27,7 +27,7 @@ type Launch = (options: TakeOptions) => Promise<Chrome>;
 
 export type Launches = Disposable & {
   launch: Launch;
-  /** Whether the newest plain start failed: one with a profile may fail because of the profile. */
+  /** Whether the newest plain start failed. A start with a profile may fail by its profile. */
   readonly isFailing: boolean;
 };
 

@@ -1,6 +1,4 @@
-/**
- * What a runner needs of its machine: a jail that works, a Chrome that works in it, function hosts.
- */
+/** Opens what a runner uses of its machine: a sandbox, Chromes, function hosts, the encoder. */
 import { basename, join } from 'node:path';
 import type { Log } from '../../proto/common/log.ts';
 import type { Metrics } from '../../proto/common/metrics.ts';
@@ -9,7 +7,7 @@ import { type Chrome, launchChrome } from '../browser/launch.ts';
 import { type ChromePool, openChromePool, type TakeOptions } from '../browser/pool.ts';
 import { UnsupportedSessionError } from '../common/unsupported-session.ts';
 import type { Config } from '../config.ts';
-import { hostEgress } from '../functions/host-egress.ts';
+import { hostEgress } from '../functions/host-sockets.ts';
 import { type Hosts, openHosts } from '../functions/hosts.ts';
 import { canRun, findRuntime, OWN_KIND, RuntimeNotFound } from '../functions/runtime.ts';
 import { canNest } from '../jail/backends/bwrap.ts';
@@ -25,33 +23,33 @@ import { watchLaunches } from './launch-health.ts';
 import { watchPool } from './metrics.ts';
 import { isAlive, sweepTemp } from './stale-runs.ts';
 
-/** What the operator must mend; its message is the line that is printed. */
+/** A problem that the operator must fix. The command prints its message. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError';
 }
 
-/** Chrome's jail hands its listening socket over, by a channel that only Node has. */
+/** Opens private addresses to pages and handlers (proto/common/settings/table.ts). */
+const ALLOW_SETTING = 'TABERN_BROWSER_ALLOW_CIDRS';
+
+/** Chrome's jail sends its listening socket over a channel that only Node has. */
 const NO_JAIL_UNDER_DENO =
   'a runner that runs under Deno can make no sandbox: set TABERN_SANDBOX=none at your own risk, ' +
   'or run the runner under Node with TABERN_ENGINE=deno, which jails Deno';
 
 export type Machine = {
   jail: Jail;
-  /** What jails are limited with by cgroups, or why by none. */
+  /** The cgroup controllers that limit jails, or the reason for none. */
   cgroups: string;
   engines: Engines;
   chromes: ChromePool;
   hosts: Hosts;
   recordings: Recordings;
   runDir: string;
-  /** Whether the newest start of a Chrome has failed. */
+  /** Whether the newest start of Chrome failed. */
   isBrowserFailing(): boolean;
 };
 
-/**
- * Opens it; what it opened is closed with `closing`. Throws OperatorError, JailError,
- * ChromeNotFound.
- */
+/** Its resources are closed by `closing`. Throws OperatorError, JailError, ChromeNotFound. */
 export async function openMachine(options: {
   config: Config;
   log: Log;
@@ -77,7 +75,7 @@ export async function openMachine(options: {
         '(apt install bubblewrap), or set TABERN_ENGINE=node',
     );
   }
-  log.info({ engine: runtime.kind, version: runtime.version }, 'what runs functions');
+  log.info({ engine: runtime.kind, version: runtime.version }, 'runtime of functions');
   const engines = await findEngines({
     cacheDir: join(cacheDir, 'chromium'),
     log,
@@ -98,7 +96,7 @@ export async function openMachine(options: {
     return await launchChrome({
       ...common,
       engine,
-      egress: openEgress({ allow, log, isBrowser: true }),
+      egress: openEgress({ allow, allowSetting: ALLOW_SETTING, log, isBrowser: true }),
       ...wanted,
     });
   };
@@ -112,33 +110,37 @@ export async function openMachine(options: {
   });
   closing.defer(() => chromes.close());
   watchPool(metrics, chromes);
-  const openHostEgress = hostEgress({ allow, log });
   const hosts = openHosts({
     jail,
     runtime,
     isolation: config.isolation,
     runDir,
     spares: config.hostSpares,
-    openEgress: openHostEgress,
+    openEgress: hostEgress({ allow, allowSetting: ALLOW_SETTING, log }),
     log,
   });
   closing.use(hosts);
   const encoder = openEncoder({
     launch: (wanted) => {
-      const engine = engines.all.find(({ kind }) => kind === 'headless-shell');
-      const chosen = engine ?? engines.invocations; // the lighter one
-      return launchChrome({ ...common, engine: chosen, ...wanted });
+      const shell = engines.all.find(({ kind }) => kind === 'headless-shell'); // the lighter one
+      return launchChrome({ ...common, engine: shell ?? engines.invocations, ...wanted });
     },
     log,
   });
   const recordings = closing.use(openRecordings({ encoder, runDir, log }));
-  const isBrowserFailing = (): boolean => launches.isFailing;
-  const said = 'why' in cgroups ? `none: ${cgroups.why}` : cgroups.controllers.join(', ');
-  const found = { jail, cgroups: said, engines, runDir };
-  return { ...found, chromes, hosts, recordings, isBrowserFailing };
+  return {
+    jail,
+    cgroups: 'why' in cgroups ? `none: ${cgroups.why}` : cgroups.controllers.join(', '),
+    engines,
+    chromes,
+    hosts,
+    recordings,
+    runDir,
+    isBrowserFailing: () => launches.isFailing,
+  };
 }
 
-/** Invocations' first. One engine for both keeps the spares of both. */
+/** The spares of invocations, then those of sessions; one entry when both use one engine. */
 function sparesOf({ invocations, sessions }: Engines, config: Config) {
   const { chromeSpares, sessionSpares } = config;
   if (invocations === sessions) {

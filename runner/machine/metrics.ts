@@ -1,6 +1,6 @@
 /**
  * The runner's metrics: off unless TABERN_METRICS_LISTEN is set. Under `tabern serve` the parent
- * requests them and serves them with its own; a stand-alone runner serves them itself.
+ * process requests and serves them; a stand-alone runner serves them itself.
  */
 import type { Place } from '../../proto/common/env.ts';
 import type { Log } from '../../proto/common/log.ts';
@@ -32,21 +32,19 @@ export async function runnerMetrics(
   if (listen === undefined) return NO_METRICS;
   const metrics = await openMetrics('runner');
   if (process.send === undefined) {
-    const { openMetricsServer: openMetricsDoor } = await import(
-      '../../proto/common/metrics-server.ts'
-    );
+    const { openMetricsServer } = await import('../../proto/common/metrics-server.ts');
     const read = async () => [await metrics.samples()];
-    closing.use(await openMetricsDoor({ listen, read, log }));
+    closing.use(await openMetricsServer({ listen, read, log }));
     return metrics;
   }
   process.on('message', (message: unknown) => {
     if (!isMetricsAsked(message)) return;
     metrics.samples().then(
       (samples) => {
-        const told: MetricsTold = { type: 'metrics', samples };
-        if (process.connected) process.send?.(told);
+        const answer: MetricsTold = { type: 'metrics', samples };
+        if (process.connected) process.send?.(answer);
       },
-      (error: unknown) => log.error({ err: error }, 'metrics could not be read'),
+      (error: unknown) => log.error({ err: error }, 'reading the metrics failed'),
     );
   });
   return metrics;

@@ -1,41 +1,29 @@
 /** The id of a runner: one per data directory, stable over restarts. */
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createFile, replaceFile } from '../../proto/common/durable.ts';
 import type { Log } from '../../proto/common/log.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/**
- * A file without a valid UUID is replaced: core treats the old id's work as lost within a lease.
- */
+/** Replaces a file without a valid UUID; core then treats the old id's work as lost. */
 export function runnerId(dataDir: string, log: Log): string {
   const path = join(dataDir, 'keys', 'runner.id');
-  const found = read(path);
-  if (found !== undefined && UUID.test(found)) return found;
+  if (!existsSync(path)) create(path);
+  const found = readFileSync(path, 'utf8').trim();
+  if (UUID.test(found)) return found;
   const id = randomUUID();
-  if (found === undefined) return create(path, id);
   log.warn({ path, length: found.length }, 'the file of the runner id holds no UUID: replaced');
   replaceFile(path, `${id}\n`);
   return id;
 }
 
-/** Another runner may have been faster. */
-function create(path: string, id: string): string {
+function create(path: string): void {
   try {
-    createFile(path, `${id}\n`);
+    createFile(path, `${randomUUID()}\n`);
   } catch (error) {
+    // another runner may have created it
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
-  return readFileSync(path, 'utf8').trim();
-}
-
-function read(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8').trim();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
   }
 }

@@ -1,12 +1,13 @@
 /**
- * Cleans up after runners that died. All files of a runner that must not outlive it are in
- * run/<pid>-<start time>; the start time distinguishes the runner from another process with a
- * reused pid. Runs before a runner starts its own work.
+ * Cleans up after dead runners, before a runner starts its own work. A runner's temporary files are
+ * in run/<pid>-<start time>; the start time distinguishes the runner from a process with a reused
+ * pid.
  */
 import { lstat, mkdir, mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getuid } from 'node:process';
+import { orMissing } from '../common/errno.ts';
 import { removeTree } from '../common/remove.ts';
 
 /** Of makeTempDir; names without a start time come from a system without /proc. */
@@ -19,23 +20,14 @@ export async function makeRunDir(runRoot: string): Promise<string> {
   return dir;
 }
 
-/**
- * Removes the directories of dead runners, after killing every process whose command line names
- * one: bwrap's does, and a jail ends with its bwrap. Returns the removed paths.
- */
+/** Ends the processes of dead runners and removes their directories. Returns the removed paths. */
 export async function sweepRuns(runRoot: string): Promise<string[]> {
-  const names = await readdir(runRoot).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return [];
-    throw error;
-  });
-  const gone: string[] = [];
-  for (const name of names) {
+  const stale: string[] = [];
+  for (const name of (await readdir(runRoot).catch(orMissing)) ?? []) {
     if (!/^\d+-\d+$/.test(name) || (await isAlive(name))) continue;
-    gone.push(join(runRoot, name));
+    stale.push(join(runRoot, name));
   }
-  if (gone.length > 0) await killNaming(gone);
-  for (const dir of gone) await removeTree(dir);
-  return gone;
+  return await remove(stale);
 }
 
 /** Creates a directory for short work of this process, in `TMPDIR`. */
@@ -43,19 +35,17 @@ export async function makeTempDir(what: string, root = tmpdir()): Promise<string
   return mkdtemp(join(root, `tabern-${what}-${process.pid}-${await startTime(process.pid)}-`));
 }
 
-/** Removes those of this user whose process was killed. Returns the removed paths. */
+/** Removes this user's temporary directories of dead processes. Returns the removed paths. */
 export async function sweepTemp(root = tmpdir()): Promise<string[]> {
-  const gone: string[] = [];
+  const stale: string[] = [];
   for (const name of await readdir(root)) {
     const [, process] = TEMP.exec(name) ?? [];
     if (process === undefined || (await isAlive(process))) continue;
     const path = join(root, name);
-    const found = await lstat(path).catch(() => undefined); // another sweep was faster
-    if (found?.isDirectory() && found.uid === getuid?.()) gone.push(path);
+    const found = await lstat(path).catch(() => undefined); // another sweep may have removed it
+    if (found?.isDirectory() && found.uid === getuid?.()) stale.push(path);
   }
-  if (gone.length > 0) await killNaming(gone);
-  for (const dir of gone) await removeTree(dir);
-  return gone;
+  return await remove(stale);
 }
 
 /** Whether the runner of this directory name is still running. */
@@ -75,17 +65,23 @@ async function startTime(pid: number): Promise<string | undefined> {
   return isDead ? undefined : fields[18];
 }
 
-async function killNaming(dirs: readonly string[]): Promise<void> {
+async function remove(dirs: string[]): Promise<string[]> {
+  if (dirs.length > 0) await killUsers(dirs);
+  for (const dir of dirs) await removeTree(dir);
+  return dirs;
+}
+
+/** Kills all processes with such a path in the command line: bwrap, and the jail ends with it. */
+async function killUsers(dirs: readonly string[]): Promise<void> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
   for (const pid of pids) {
     if (pid === process.pid) continue;
-    const words = (await readOrNothing(`/proc/${pid}/cmdline`)).split('\0');
-    const isNaming = dirs.some((dir) => words.some((word) => word.includes(`${dir}/`)));
-    if (isNaming) kill(pid);
+    const commandLine = await readOrNothing(`/proc/${pid}/cmdline`);
+    if (dirs.some((dir) => commandLine.includes(`${dir}/`))) kill(pid);
   }
 }
 
-/** A process may be gone, or belong to another user, before it is read. */
+/** Empty when the process has ended or belongs to another user. */
 async function readOrNothing(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => '');
 }

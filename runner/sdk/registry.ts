@@ -14,10 +14,7 @@ import type {
 
 /** In characters. Ours: the interface states none. */
 const NAME_MAX_CHARACTERS = 128;
-/**
- * '/' would make a name ambiguous in the paths of local tools; control characters would garble
- * every log.
- */
+/** '/' would make a name ambiguous in paths of local tools; control characters garble logs. */
 const NAME_FORBIDDEN = /[/\p{Cc}]/u;
 
 const defined = new Map<string, Definition>();
@@ -58,10 +55,7 @@ export function definitions(): ReadonlyMap<string, Definition> {
   return defined;
 }
 
-/**
- * The manifests that a build publishes. `convert` is zod's own toJSONSchema; bundles with zod 4
- * pass it.
- */
+/** The manifests that a build publishes. `convert`: toJSONSchema of zod 4, from the bundle. */
 export function manifests(convert?: Convert): Manifest[] {
   return [...defined.values()].map(({ name, config }) => {
     const manifest: Manifest = { name };

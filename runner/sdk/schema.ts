@@ -1,7 +1,4 @@
-/**
- * Converts a parametersSchema to JSON Schema, draft 2020-12. Pure; detects zod by its properties,
- * imports nothing.
- */
+/** Converts a parametersSchema to JSON Schema (2020-12). Recognises zod by its properties. Pure. */
 
 /** zod 4's `toJSONSchema`. */
 export type Convert = (schema: never, options?: Options) => unknown;
@@ -65,10 +62,7 @@ function converted(schema: Marks, convert: Convert | undefined, warn: (problem: 
   return undefined;
 }
 
-/**
- * Converts the output side, as the published SDK does; a schema with transforms has only an
- * input side.
- */
+/** Converts the output side, as the published SDK does, or the input side with transforms. */
 function ofZod(convert: (options: Options) => unknown): unknown {
   try {
     return convert({ target: TARGET });

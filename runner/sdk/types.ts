@@ -9,15 +9,22 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue | undefined };
 
+/** The platform's AbortSignal; in a program without its type (`"types": []`), its main members. */
+export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer S } }
+  ? S
+  : {
+      readonly aborted: boolean;
+      readonly reason: unknown;
+      throwIfAborted(): void;
+      addEventListener(type: 'abort', listener: () => void): void;
+    };
+
 /** The context of one invocation, the first argument of a handler. */
 export type FunctionContext<P = Record<string, unknown>> = {
   /** The remote browser of this invocation. It closes when the handler ends. */
   session: {
     id: string;
-    /**
-     * The WebSocket URL for `chromium.connectOverCDP()` or `puppeteer.connect({ browserWSEndpoint
-     * })`.
-     */
+    /** For `chromium.connectOverCDP()` or `puppeteer.connect({ browserWSEndpoint })`. */
     connectUrl: string;
   };
   invocation: { id: string; region: string };
@@ -26,22 +33,16 @@ export type FunctionContext<P = Record<string, unknown>> = {
   /** Reserved for secrets of functions; always empty. */
   secrets: Readonly<Record<string, string>>;
   /** Aborts when the invocation exceeds its time limit or is cancelled. */
-  signal: AbortSignal;
+  signal: Signal;
 };
 
-/**
- * The handler runs once per invocation. Its return value is the result; an exception fails the
- * invocation.
- */
+/** Runs once per invocation. The return value is the result; an exception fails the invocation. */
 export type Handler<P = Record<string, unknown>> = (
   context: FunctionContext<P>,
   params: P,
 ) => unknown;
 
-/**
- * Options of the sessions that a function runs in: those of session creation, except keepAlive,
- * region and projectId.
- */
+/** Options of a function's sessions: as for a new session, except keepAlive, region, projectId. */
 export type SessionConfig = {
   browserSettings?: {
     viewport?: { width?: number; height?: number };
@@ -63,10 +64,7 @@ export type SessionConfig = {
   [option: string]: unknown;
 };
 
-/**
- * A zod 4 schema, another schema with a conversion to JSON Schema, or a JSON Schema (draft
- * 2020-12).
- */
+/** A zod 4 schema, another one with a conversion to JSON Schema, or a JSON Schema (2020-12). */
 export type ParametersSchema = object;
 
 export type FunctionConfig<S = ParametersSchema> = {
@@ -81,10 +79,7 @@ export type FunctionConfig<S = ParametersSchema> = {
   isolation?: 'warm' | 'fresh';
 };
 
-/**
- * The type of a handler's params for a schema: the schema's output type, or unknown when it has no
- * types.
- */
+/** The type of a handler's params: the schema's output type, or unknown for an untyped schema. */
 export type ParamsOf<S> = S extends { _zod: { output: infer O } }
   ? O
   : S extends { _output: infer O }

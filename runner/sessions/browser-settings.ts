@@ -1,7 +1,7 @@
 /**
- * What a session's creator asked of its browser, done: the engine and what is fixed when it starts,
- * the size of pages, their domains, the ways that connections leave. What cannot be had on one's
- * own machine is a warning in the session's log, never a refusal. Source: proto/spec/sessions.md 1.
+ * Applies a session's settings to its browser: the engine and its start options, the size of
+ * pages, their allowed domains, the proxies. A setting that this machine cannot provide is a
+ * warning in the session's log, never a refusal. Source: proto/spec/sessions.md 1.
  */
 
 import { BrowserSettings, CreateSessionRequest } from '../../proto/gen/tabern/v1/sessions.pb.ts';
@@ -15,7 +15,7 @@ import type { TakeOptions } from '../browser/pool.ts';
 import type { Config } from '../config.ts';
 import { type Filters, openFilters } from '../jail/egress/ad-filters.ts';
 import { openPatterns, type Patterns } from '../jail/egress/patterns.ts';
-import { planOf } from '../jail/egress/session-routes.ts';
+import { planOf } from '../jail/egress/routes.ts';
 import type { OpenComponent } from './session.ts';
 
 /** The JSON of CreateSessionRequest (sessions.proto), as core has validated it. */
@@ -28,7 +28,7 @@ export type SessionParams = Partial<Omit<CreateSessionRequest, 'browserSettings'
   };
 };
 
-/** What this runner has for sessions. */
+/** The resources of the runner that settings use. */
 export type SettingsDeps = {
   /** The operator's proxy. */
   proxy: Upstream | undefined;
@@ -49,7 +49,7 @@ const KNOWN = new Set(Object.keys(BrowserSettings.create()));
 
 export type Settings = { wanted: TakeOptions; open: OpenComponent };
 
-/** `usual`: the engine where none is asked for. */
+/** `usual`: the engine of sessions that name none. */
 export function sessionSettings(
   params: SessionParams,
   usual: TakeOptions['engine'],
@@ -75,10 +75,8 @@ export function sessionSettings(
   }
 
   return {
-    wanted: {
-      ...(engine === undefined ? {} : { engine }),
-      ...(ignoreCertificateErrors === true ? { ignoreCertificateErrors } : {}),
-    },
+    // a spare is taken when all of these are undefined
+    wanted: { engine, ignoreCertificateErrors: ignoreCertificateErrors || undefined },
     async open(chrome) {
       if (plan.routes.length > 0) chrome.egress.steer({ routes: plan.routes });
       if (browserSettings.blockAds === true) await block(chrome);
@@ -86,12 +84,12 @@ export function sessionSettings(
         await setViewport(chrome, await openPages(chrome), { ...WINDOW, ...viewport });
       }
       if (allowedDomains.length > 0) await keepToDomains(await openPages(chrome), allowedDomains);
-      return { close: async () => undefined };
+      return {};
     },
   };
 }
 
-/** Of a request, by the gateway; of a function's sessionConfig, as its author wrote it. */
+/** Names of unknown members: of a request (found by the gateway), of a function's sessionConfig. */
 function unknown(params: SessionParams): string[] {
   const { ignoredMembers, browserSettings = {} } = params;
   const dropped = Array.isArray(ignoredMembers) ? ignoredMembers.map(String) : [];
@@ -104,20 +102,21 @@ function unknown(params: SessionParams): string[] {
   return names.slice(0, UNKNOWN_MAX).map((name) => `${name}: is no setting of a session`);
 }
 
-/** What was asked for and needs something that this machine has not. */
-function cannot(asked: NonNullable<SessionParams['browserSettings']>): string[] {
-  const { verified, advancedStealth, solveCaptchas, os, fingerprint, extensionId } = asked;
-  return [
-    ...(verified === true || advancedStealth === true
-      ? ['verified: no verified browser is set up here; an ordinary one is used']
-      : []),
-    ...(solveCaptchas === true
-      ? ['solveCaptchas: no solver is set up here; captchas stay as they are']
-      : []),
-    ...(os !== undefined && os !== 'linux' ? [`os: there is no ${os} here; it is linux`] : []),
-    ...(extensionId !== undefined && asked.engine === 'headless-shell'
-      ? ['engine: extensions load in chromium alone; it is used']
-      : []),
-    ...(fingerprint !== undefined ? ['fingerprint: is not acted on'] : []),
+/** Warnings of settings that this machine cannot provide. */
+function cannot(settings: NonNullable<SessionParams['browserSettings']>): string[] {
+  const { engine, verified, advancedStealth, solveCaptchas, os, fingerprint } = settings;
+  const warnings: [boolean | undefined, string][] = [
+    [
+      verified || advancedStealth,
+      'verified: no verified browser is set up here; an ordinary one is used',
+    ],
+    [solveCaptchas, 'solveCaptchas: no solver is set up here; captchas stay as they are'],
+    [os !== undefined && os !== 'linux', `os: there is no ${os} here; it is linux`],
+    [
+      settings.extensionId !== undefined && engine === 'headless-shell',
+      'engine: extensions load in chromium alone; it is used',
+    ],
+    [fingerprint !== undefined, 'fingerprint: is not acted on'],
   ];
+  return warnings.flatMap(([isDue, warning]) => (isDue ? [warning] : []));
 }

@@ -20,15 +20,16 @@ import type { SessionServer } from './server/session-server.ts';
 import type { Chromes, OpenComponent } from './session.ts';
 import { uploads } from './uploads.ts';
 
-/** Ours: more unreachable hosts than a person reads about. */
+/** Ours: a person does not read more. */
 const REFUSALS_MAX = 100;
+const MORE_REFUSALS = `more than ${REFUSALS_MAX} hosts were refused: no more are named`;
 
-/** Chrome's own requests, which no flag prevents: no page of the user has sent them. */
+/** Hosts of Chrome's own requests, which no flag prevents: no page of the user has sent them. */
 const CHROMES_OWN =
   /\b(update\.googleapis|content-autofill\.googleapis|accounts\.google|clients\d?\.google)\.com\b/;
 
 /** The members that invocations and sessions share. */
-export type SessionNeeds = Pick<
+type SessionNeeds = Pick<
   SessionWork & InvocationWork,
   'sessionId' | 'projectId' | 'sessionParamsJson' | 'extension'
 >;
@@ -47,8 +48,8 @@ export type SessionResources = {
   engine: TakeOptions['engine'];
 };
 
-export type SessionComponents = {
-  /** Opened together; closed together, the log last. */
+type SessionComponents = {
+  /** Opened together; closed together. */
   components: readonly OpenComponent[];
   /** For the start of its Chrome. Empty: a spare Chrome is taken. */
   chromeOptions(signal: AbortSignal): Promise<TakeOptions>;
@@ -80,7 +81,7 @@ export function componentsOf(
     uploads(),
     async (chrome) => openLiveView(chrome, { log, now }),
   ];
-  if (logs !== undefined) components.push(closingLast(logs.open));
+  if (logs !== undefined) components.push(logs.open);
   if (recordSession && recordings !== undefined) {
     const recipient = { clients, call: lease.call, leaseId: lease.id };
     components.push(recording({ ...recipient, projectId, recordings, now, warn }));
@@ -96,36 +97,29 @@ export function componentsOf(
   };
 }
 
-/** Warns the user of the limit by which the browser was ended. */
+/** Warns the user when a limit has ended the browser. */
 function limits(warn: SessionComponents['warn']): OpenComponent {
   return async (chrome) => {
     void chrome.pipe.closed.then(() => {
       if (chrome.exitReason() !== undefined) warn(lossReason(chrome));
     });
-    return { close: async () => undefined };
+    return {};
   };
 }
 
-/** Warns of each host that could not be reached, with the reason that no net error has. */
+/** Warns of each host that could not be reached, once, with the reason that no net error has. */
 function refusals(warn: SessionComponents['warn']): OpenComponent {
   return async (chrome) => {
     const warned = new Set<string>();
-    chrome.egress.onRefusal(({ why, error }) => {
-      const isAsked = error === 'BLOCKED_BY_CLIENT'; // the session's own filter list
-      if (isAsked || CHROMES_OWN.test(why) || warned.has(why) || warned.size >= REFUSALS_MAX)
-        return;
-      warned.add(why);
-      warn(why);
+    chrome.egress.onRefusal(({ why, error, denied }) => {
+      // blocked by the session's own filter list
+      if (error === 'BLOCKED_BY_CLIENT' || CHROMES_OWN.test(why)) return;
+      const host = denied?.host ?? why;
+      if (warned.has(host) || warned.size > REFUSALS_MAX) return;
+      warned.add(host);
+      warn(warned.size > REFUSALS_MAX ? MORE_REFUSALS : why);
     });
-    return { close: async () => undefined };
-  };
-}
-
-/** The log closes last: the other components and the save of the context may still warn. */
-function closingLast(log: OpenComponent): OpenComponent {
-  return async (chrome) => {
-    const { close: closeLast, ...others } = await log(chrome);
-    return { ...others, close: async () => undefined, closeLast };
+    return {};
   };
 }
 

@@ -13,7 +13,6 @@ import { pipeline } from 'node:stream/promises';
 import { PROFILE_LIMITS } from '../../proto/archives/context-entries.ts';
 import { sealProfile } from '../../proto/archives/context-writer.ts';
 import { step } from '../../proto/common/tracing.ts';
-import type { WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
 import type { ContextWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { asFault } from '../../proto/rpc/errors.ts';
 import type { Chrome } from '../browser/launch.ts';
@@ -24,23 +23,23 @@ import {
   takeState,
   writeState,
 } from '../browser/profile/session-state.ts';
+import { CHUNK_BYTES, uploadBlob } from '../common/blob-upload.ts';
 import { retryCall } from '../common/core-calls.ts';
+import { removeTree } from '../common/remove.ts';
 import type { RunnerContext } from '../common/runner-context.ts';
 import type { Lease } from '../leases/lease.ts';
 
-const CHUNK_BYTES = 64 << 10;
-/** Of a whole save, and of a load. Ours: 512 MiB over a link of 50 Mbit/s need 86 s. */
+/** For a whole save or load. Ours: 512 MiB over a link of 50 Mbit/s need 86 s. */
 const TRANSFER_TIMEOUT_MS = 120_000;
 /** Ours: Browser.close takes 40 to 100 ms; on a loaded machine, tens of seconds. */
 const CLOSE_TIMEOUT_MS = 30_000;
-const RM = { recursive: true, force: true, maxRetries: 5, retryDelay: 50 } as const;
 
 export type Context = {
   profileDir: string;
   persist: boolean;
-  /** Before any client. */
+  /** Called before the first client connects. */
   restore(chrome: Chrome): Promise<void>;
-  /** Closes Chrome and saves its profile, or warns of the reason why not. Never rejects. */
+  /** Closes Chrome and saves its profile; warns when that fails. Never rejects. */
   save(chrome: Chrome): Promise<void>;
   /** Warns in the session's log that the content is unchanged. */
   notSaved(why: string): void;
@@ -48,11 +47,11 @@ export type Context = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-export type ContextDeps = {
+type ContextDeps = {
   runner: Pick<RunnerContext, 'clients' | 'runDir' | 'log'>;
-  /** After its loss nothing may be saved. */
+  /** Nothing may be saved after the lease is lost. */
   lease: Pick<Lease, 'id' | 'call' | 'lost'>;
-  /** For readers of the session's log. */
+  /** Adds a warning to the session's log. */
   warn: (message: string) => void;
 };
 
@@ -87,10 +86,10 @@ export async function openContext(
           notSaved(reasonOf(error));
         }
       },
-      [Symbol.asyncDispose]: () => rm(dir, RM),
+      [Symbol.asyncDispose]: () => removeTree(dir),
     };
   } catch (error) {
-    await rm(dir, RM);
+    await removeTree(dir);
     throw error;
   } finally {
     work.keys.fill(0);
@@ -129,7 +128,7 @@ class NotSaved extends Error {}
 
 async function save({ publicKey }: ContextWork, place: Place, chrome: Chrome): Promise<void> {
   const { runner, lease, dir, profileDir, warn } = place;
-  const { blobs, runners } = runner.clients;
+  const { clients } = runner;
   const { id: leaseId } = lease;
   const state = await readState(chrome.pipe);
   await chrome.close(CLOSE_TIMEOUT_MS);
@@ -141,18 +140,12 @@ async function save({ publicKey }: ContextWork, place: Place, chrome: Chrome): P
   const path = join(dir, 'saved');
   await sealProfile(packProfile(profileDir), publicKey, path, { signal });
   const options = { ...lease.call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
-  const { blobId } = await retryCall(() => blobs.writeBlob(partsOf(path, leaseId), options));
-  const saved = await retryCall(() => runners.saveContext({ leaseId, blobId }, options));
+  const content = () => createReadStream(path, { highWaterMark: CHUNK_BYTES });
+  const blobId = await uploadBlob(clients, { kind: 'CONTEXT', leaseId, content }, options);
+  const saved = await retryCall(() => clients.runners.saveContext({ leaseId, blobId }, options));
   if (!saved.saved) throw new NotSaved('it was deleted meanwhile');
   if (saved.replaced) {
     warn('another session saved this context meanwhile; this save has replaced its content');
-  }
-}
-
-async function* partsOf(path: string, leaseId: string): AsyncGenerator<WriteBlobRequest> {
-  yield { part: { $case: 'header', value: { kind: 'CONTEXT', leaseId } } };
-  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
-    yield { part: { $case: 'chunk', value: chunk } };
   }
 }
 

@@ -1,36 +1,35 @@
 /**
  * Uploads the downloads of a session's pages to core: each file when Chrome has completed it, the
- * last ones before the session ends. A file is removed from this machine after its upload. A file
- * that is not kept is a warning in the session's log.
+ * last ones before the session ends. A file is removed from this machine after its upload. The
+ * session's log has a warning for each file that is not kept.
  *   begun -> complete -> stored;  begun -> canceled;  complete -> refused (too large, too many)
  */
 import { constants } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { DOWNLOAD_MAX_BYTES } from '../../proto/common/limits.ts';
-import type { WriteBlobRequest } from '../../proto/gen/tabern/v1/blobs.pb.ts';
 import { asFault } from '../../proto/rpc/errors.ts';
 import type { Chrome } from '../browser/launch.ts';
 import { until } from '../common/abort.ts';
+import { CHUNK_BYTES, uploadBlob } from '../common/blob-upload.ts';
 import { retryCall } from '../common/core-calls.ts';
 import type { RunnerContext } from '../common/runner-context.ts';
 import type { Lease } from '../leases/lease.ts';
 import type { OpenComponent } from './session.ts';
 
-/** Of a session. Ours: what an invoice run or a crawl needs, and no disk is filled by. */
-export const DOWNLOAD_LIMITS = { files: 1_000, bytes: 5 * 1024 ** 3 };
-const CHUNK_BYTES = 64 << 10;
-/** Of one file to core. Ours: 1 GiB over a link of 50 Mbit/s needs 172 s. */
+/** For one session. Ours: enough for an invoice run or a crawl, too little to fill a disk. */
+const DOWNLOAD_LIMITS = { files: 1_000, bytes: 5 * 1024 ** 3 };
+/** For one file to core. Ours: 1 GiB over a link of 50 Mbit/s needs 172 s. */
 const TRANSFER_TIMEOUT_MS = 300_000;
-/** Ours: a file that a page has just begun to download when its session ends. */
+/** Ours: for downloads in progress when their session ends. */
 const LAST_BYTES_MS = 10_000;
 const NAME_SHOWN_CHARS = 100;
 
 export type DownloadsOptions = {
   runner: Pick<RunnerContext, 'clients' | 'log'>;
-  /** After its loss core accepts no more files. */
+  /** Core accepts no more files after the lease is lost. */
   lease: Pick<Lease, 'id' | 'call' | 'lost'>;
-  /** For readers of the session's log. */
+  /** Adds a warning to the session's log. */
   warn: (message: string) => void;
   limits?: typeof DOWNLOAD_LIMITS;
 };
@@ -100,7 +99,7 @@ class Downloads {
       const { closed } = this.#chrome.pipe;
       const over = AbortSignal.any([this.#options.lease.lost, AbortSignal.timeout(LAST_BYTES_MS)]);
       const settled = Promise.race([this.#settled.promise, closed]);
-      await until(settled, over).catch(() => undefined); // the rest is a warning below
+      await until(settled, over).catch(() => undefined); // the others get a warning below
     }
     for (const { name } of this.#begun.values()) {
       this.#options.warn(`the download of ${shown(name)} had not ended with the session`);
@@ -157,7 +156,7 @@ class Downloads {
   }
 }
 
-/** In all contexts: Chrome does not report which one it belongs to. */
+/** In all browser contexts: Chrome does not report the context of a download. */
 async function cancel({ pipe }: Downloading, guid: string): Promise<void> {
   const { browserContextIds } = await pipe.call('Target.getBrowserContexts');
   const ids: unknown[] = [undefined, ...(browserContextIds as string[])];
@@ -173,23 +172,18 @@ async function send(path: string, filename: string, options: DownloadsOptions): 
   const { id: leaseId, lost } = options.lease;
   const signal = AbortSignal.any([lost, AbortSignal.timeout(TRANSFER_TIMEOUT_MS)]);
   const call = { ...options.lease.call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
-  const { blobId } = await retryCall(() => clients.blobs.writeBlob(partsOf(path, leaseId), call));
+  const content = () => plainContent(path);
+  const blobId = await uploadBlob(clients, { kind: 'DOWNLOAD', leaseId, content }, call);
   await retryCall(() => clients.runners.addDownload({ leaseId, blobId, filename }, call));
 }
 
-async function* partsOf(path: string, leaseId: string): AsyncGenerator<WriteBlobRequest> {
-  await using file = await openPlain(path);
-  yield { part: { $case: 'header', value: { kind: 'DOWNLOAD', leaseId } } };
-  for (;;) {
-    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(CHUNK_BYTES), 0, CHUNK_BYTES);
-    if (bytesRead === 0) return;
-    yield { part: { $case: 'chunk', value: buffer.subarray(0, bytesRead) } };
-  }
+async function* plainContent(path: string): AsyncGenerator<Buffer> {
+  yield* (await openPlain(path)).createReadStream({ highWaterMark: CHUNK_BYTES });
 }
 
 /**
- * A plain file and nothing else: an exploited Chrome could put a link to a file of this machine in
- * its place, or a pipe that nobody writes.
+ * Opens a regular file and nothing else: an exploited Chrome could put a link to a file of this
+ * machine in its place, or a pipe without a writer.
  */
 async function openPlain(path: string): Promise<FileHandle> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -199,8 +193,8 @@ async function openPlain(path: string): Promise<FileHandle> {
   throw new Error('a download that is no file');
 }
 
-/** A name chosen by a page, shortened for a message. */
+/** A name chosen by a page, shortened and without control characters. */
 function shown(name: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: matches control characters.
   return `"${name.slice(0, NAME_SHOWN_CHARS).replace(/[\u0000-\u001f\u007f-\u009f]/g, '?')}"`;
 }

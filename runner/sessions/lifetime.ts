@@ -1,19 +1,19 @@
 /**
- * When a session ends. Its time begins when its start was reported to core; then:
+ * Decides when a session ends. Its time begins when its start was reported to core; then:
  *   waiting for a first client -> with clients <-> without -> ended, once
  * The first of these ends it: its release, its time limit, no client within connectMs, no client
- * for graceMs after the last one has left (without keepAlive), a lost Chrome, the end of the
- * runner, a lost lease.
+ * for graceMs after the last one has disconnected (without keepAlive), a lost Chrome, the end of
+ * the runner, a lost lease.
  */
 import type { CompleteSessionRequest_End } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { onAbort } from '../common/abort.ts';
 
 export type SessionTimes = {
-  /** Until the first client must connect. */
+  /** The first client must connect within this time. */
   connectMs: number;
-  /** A connection without a message for so long is closed. */
+  /** A connection without a message for this time is closed. */
   idleMs: number;
-  /** After the last client has left, until another one must connect. */
+  /** After the last client has disconnected, another one must connect within this time. */
   graceMs: number;
 };
 
@@ -21,7 +21,7 @@ export type SessionTimes = {
 export const CONNECT_MS = 5 * 60_000;
 export const IDLE_MS = 10 * 60_000;
 
-/** How it ended: for core, for its user, and for the clients that are still connected. */
+/** The end: for core, for the user, and for the clients that are still connected. */
 export type End = { end: CompleteSessionRequest_End; reason: string; code: number };
 
 /** WebSocket close codes: RFC 6455 7.4.1. */
@@ -39,9 +39,9 @@ const ends = {
 } as const satisfies Record<string, End>;
 
 export type Lifetime = Disposable & {
-  /** Its time begins, with so much of it left. */
+  /** Its time begins; `leftMs` of it is left. */
   begin(leftMs: number): void;
-  /** How many clients are connected, whenever that changes. */
+  /** The number of connected clients has changed. */
   clients(count: number): void;
   /** A viewer has connected, which counts as a first client. */
   visited(): void;
@@ -77,11 +77,10 @@ export function openLifetime(options: {
     wasVisited = true;
     clearTimeout(timers.first);
   };
-  using listening = new DisposableStack();
+  const listening = new DisposableStack();
   for (const name of ['released', 'ending', 'lost'] as const) {
     listening.use(onAbort(signals[name], () => finish(ends[name])));
   }
-  const listened = listening.move();
   return {
     ended,
     done: done.signal,
@@ -103,7 +102,7 @@ export function openLifetime(options: {
     crashed: (reason) => finish({ end: 'ERROR', reason, code: UNEXPECTED }),
     [Symbol.dispose]() {
       stop();
-      listened.dispose();
+      listening.dispose();
     },
   };
 }

@@ -16,7 +16,7 @@ import type { Lease } from '../leases/lease.ts';
 import { componentsOf, type SessionResources } from './components.ts';
 import { openContext } from './context.ts';
 import { type End, type Lifetime, openLifetime, type SessionTimes } from './lifetime.ts';
-import { openSession, type Session } from './session.ts';
+import { openSession, type ServeView, type Session } from './session.ts';
 
 export type SessionDeps = SessionResources & { times: SessionTimes };
 
@@ -93,14 +93,12 @@ async function serve(session: Session, running: Run): Promise<End | undefined> {
   const { work, lease, deps, lifetime } = running;
   const { clients, now } = deps.runner;
   const { view, startedAt: startMs } = session;
-  const watched =
-    view &&
-    ((...upgrade: Parameters<typeof view>): void => {
-      lifetime.visited();
-      view(...upgrade);
-    });
+  const watched: ServeView = (upgrade) => {
+    lifetime.visited();
+    view?.(upgrade);
+  };
   // before the start is reported: a client may connect at once
-  const served = { ...session, ...(watched && { view: watched }) };
+  const served = { ...session, view: view && watched };
   using _registered = deps.sessionServer.register(work.signingKey, served);
   const request = { leaseId: lease.id, startMs };
   const options = { ...lease.call, signal: lifetime.done };
@@ -110,7 +108,7 @@ async function serve(session: Session, running: Run): Promise<End | undefined> {
   return await lifetime.ended;
 }
 
-/** Why it did not start: its end came first, or the failure is ours. */
+/** The reason of a failed start: an earlier end, or an error. */
 async function failure(error: unknown, { lifetime, deps }: Run): Promise<End> {
   if (lifetime.done.aborted) return await lifetime.ended;
   if (error instanceof UnsupportedSessionError) return { ...FAILED, reason: error.message };

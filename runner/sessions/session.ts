@@ -3,7 +3,7 @@
  *
  * open -> closed, once -> discarded, when no process and no directory of Chrome is left. It closes
  * in this order: the relay, so that no client drives a browser that is ending; the components,
- * which send to core what they still hold; the context, whose save ends Chrome; the log. `lost`
+ * which send their remaining data to core; the context, whose save ends Chrome; the log. `lost`
  * aborts when Chrome ends by itself.
  */
 import { rm } from 'node:fs/promises';
@@ -13,31 +13,29 @@ import type { Duplex, Readable } from 'node:stream';
 import type { Log } from '../../proto/common/log.ts';
 import { kept, step } from '../../proto/common/tracing.ts';
 import { type Chrome, lossReason } from '../browser/launch.ts';
-import type { TakeOptions } from '../browser/pool.ts';
+import type { ChromePool, TakeOptions } from '../browser/pool.ts';
 import type { Context } from './context.ts';
 import type { ProtocolRecorder } from './log/recorder.ts';
 import { openRelay, type Relay, type RelayOptions } from './relay/relay.ts';
 
 /** The part of the pool that a session uses. */
-export type Chromes = {
-  take(wanted: TakeOptions, signal: AbortSignal): Promise<Chrome>;
-};
+export type Chromes = Pick<ChromePool, 'take'>;
 
 /** Watches a session while it is open. */
 export type SessionComponent = {
   /**
-   * Sends to core what it still holds. Called once, after the last client was closed and before
-   * Chrome is ended (or is lost). Resolves at once when it holds nothing; never rejects.
+   * Sends the remaining data to core. Called once, after the last client was closed and before
+   * Chrome is ended (or is lost). Never rejects.
    */
-  close(): Promise<void>;
-  /** As `close`, after the context was saved: for the log, which keeps the others' warnings. */
+  close?(): Promise<void>;
+  /** As `close`, after the context was saved: for the log, as saving the context may warn. */
   closeLast?(): Promise<void>;
-  /** Sees what passes between clients and Chrome. */
-  recorder?: ProtocolRecorder;
+  /** Receives the messages between clients and Chrome. */
+  recorder?: ProtocolRecorder | undefined;
   /** Serves the live view's socket; `target` is a page's target id, absent for the active page. */
-  view?: ServeView;
-  /** Puts a file where pages can read it, before it resolves; rejects with a Fault. */
-  putUpload?: PutUpload;
+  view?: ServeView | undefined;
+  /** Stores a file where pages can read it; rejects with a Fault. */
+  putUpload?: PutUpload | undefined;
 };
 
 export type ServeView = (upgrade: {
@@ -55,9 +53,9 @@ export type OpenComponent = (chrome: Chrome) => Promise<SessionComponent>;
 export type Session = Pick<SessionComponent, 'view' | 'putUpload'> & {
   relay: Relay;
   chrome: Chrome;
-  /** When its Chrome was ready, in ms since 1970. */
+  /** The time at which its Chrome was ready, in ms since 1970. */
   startedAt: number;
-  /** Aborts when Chrome ended before the session was closed; its reason's message is lossOf. */
+  /** Aborts when Chrome ends before the session is closed; the reason is for the user. */
   lost: AbortSignal;
   /**
    * Closes clients with a WebSocket close code, then the components; saves the context, which ends
@@ -103,7 +101,7 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
     discarding ??= discard(chrome, context);
     return discarding;
   };
-  // the first caller may be a timer, or a poll of all the runner's releases
+  // the first caller may be a timer, or the poll for all releases of the runner
   const closeOnce = kept((how: Parameters<typeof close>[1]) =>
     step('close', () => close({ chrome, context, components }, how)),
   );
@@ -117,8 +115,8 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
     chrome,
     startedAt: now(),
     lost: lost.signal,
-    ...(view === undefined ? {} : { view }),
-    ...(putUpload === undefined ? {} : { putUpload }),
+    view,
+    putUpload,
     close(code, reason, keep) {
       relay.close(code, reason);
       closing ??= closeOnce({ keep, isLost: lost.signal.aborted }).catch(async (error: unknown) => {
@@ -142,8 +140,8 @@ async function startIn(
   try {
     chrome = await chromes.take({ ...wanted, profileDir }, signal).catch(async (error: unknown) => {
       signal.throwIfAborted();
-      // headless-shell puts a broken one aside and exits; the next start makes another.
-      // Any other failure is met again by the second start.
+      // headless-shell renames a broken one and exits; the next start creates another. The second
+      // start fails again for any other reason.
       await rm(join(profileDir, 'Local State'), { force: true });
       log.warn({ err: error }, 'a profile did not start: trying without its Local State');
       return await chromes.take({ ...wanted, profileDir }, signal);
@@ -166,7 +164,7 @@ async function openComponents(
   const components = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   const failed = opened.find((one) => one.status === 'rejected');
   if (failed === undefined) return components;
-  await Promise.all(components.map((component) => component.close()));
+  await Promise.all(components.map((component) => component.close?.()));
   await Promise.all(components.map((component) => component.closeLast?.()));
   await discard(chrome, context);
   throw failed.reason;
@@ -189,7 +187,7 @@ async function close(
   { chrome, context, components }: Open,
   { keep, isLost }: { keep: boolean; isLost: boolean },
 ): Promise<void> {
-  await Promise.all(components.map((component) => component.close()));
+  await Promise.all(components.map((component) => component.close?.()));
   if (keep && context?.persist) {
     if (isLost) context.notSaved(lossReason(chrome));
     else await context.save(chrome);

@@ -1,7 +1,7 @@
 /**
- * Files that a session's user puts where its pages can read them: below /tmp/.uploads, as clients
- * name it. A file is whole when it gets its name; one of the same name is replaced. Chrome can read
- * the directory and not write it (runner/browser/jail.ts), so nothing in it leads anywhere else.
+ * Files that a session's user uploads for its pages, which read them below /tmp/.uploads. A file
+ * is written to a temporary name and renamed when complete; it replaces a file of the same name.
+ * Chrome can read the directory and not write it (runner/browser/jail.ts), so it has no links.
  */
 import { randomUUID } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
@@ -11,25 +11,25 @@ import { SESSION_FILE_MAX_BYTES } from '../../proto/common/limits.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import type { OpenComponent, PutUpload } from './session.ts';
 
-/** Of a session. Ours. */
-export const UPLOAD_LIMITS = { files: 1_000, bytes: 2 * 1024 ** 3 };
+/** For one session. Ours. */
+const UPLOAD_LIMITS = { files: 1_000, bytes: 2 * 1024 ** 3 };
 /** In bytes. Source: NAME_MAX of Linux. */
 const NAME_MAX_BYTES = 255;
-/** What is being written has a name that no upload can have: it starts with this. */
-const ASIDE = '.part-';
+/** Prefix of temporary names; no upload may have such a name. */
+const PART = '.part-';
 
 export function uploads(limits = UPLOAD_LIMITS): OpenComponent {
   return async ({ dir }) => {
     const put = putter(join(dir, 'uploads'), limits);
-    let isOver = false;
+    let hasEnded = false;
     return {
       async close() {
-        isOver = true;
+        hasEnded = true;
       },
       async putUpload(name, content) {
         await put(name, content).catch((error: unknown) => {
-          // its directory has gone with Chrome
-          throw isOver ? new Fault('SESSION_ENDED', 'The session has ended.', {}, error) : error;
+          // the directory was removed with Chrome
+          throw hasEnded ? new Fault('SESSION_ENDED', 'The session has ended.', {}, error) : error;
         });
       },
     };
@@ -38,29 +38,29 @@ export function uploads(limits = UPLOAD_LIMITS): OpenComponent {
 
 /** Puts files into this directory. Throws INVALID_FIELD for a name, BODY_TOO_LARGE. */
 function putter(dir: string, limits: typeof UPLOAD_LIMITS): PutUpload {
-  /** In bytes by name, those that are being written included. */
+  /** In bytes by name, including files that are being written. */
   const sizes = new Map<string, number>();
   const total = (): number => [...sizes.values()].reduce((sum, size) => sum + size, 0);
 
   return async (name, content) => {
     checkName(name);
-    const aside = `${ASIDE}${randomUUID()}`;
+    const part = `${PART}${randomUUID()}`;
     if (sizes.size >= limits.files) {
       throw new Fault('BODY_TOO_LARGE', `A session takes at most ${limits.files} files.`);
     }
-    sizes.set(aside, 0);
+    sizes.set(part, 0);
     try {
-      await write(join(dir, aside), content, (more) => {
-        const size = (sizes.get(aside) ?? 0) + more;
-        sizes.set(aside, size);
+      await write(join(dir, part), content, (more) => {
+        const size = (sizes.get(part) ?? 0) + more;
+        sizes.set(part, size);
         if (size > SESSION_FILE_MAX_BYTES) throw tooLarge('A file', SESSION_FILE_MAX_BYTES);
         if (total() > limits.bytes) throw tooLarge('The files of a session', limits.bytes);
       });
-      await rename(join(dir, aside), join(dir, name));
-      sizes.set(name, sizes.get(aside) ?? 0);
+      await rename(join(dir, part), join(dir, name));
+      sizes.set(name, sizes.get(part) ?? 0);
     } finally {
-      sizes.delete(aside);
-      await rm(join(dir, aside), { force: true });
+      sizes.delete(part);
+      await rm(join(dir, part), { force: true });
     }
   };
 }
@@ -79,11 +79,11 @@ async function write(
   }
 }
 
-/** One name, as it will stand in the directory. */
+/** The file's name in the directory. */
 function checkName(name: string): void {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: matches control characters.
   const isPlain = name !== '' && !/[/\u0000-\u001f\u007f]/.test(name) && name.isWellFormed();
-  if (!isPlain || name === '.' || name === '..' || name.startsWith(ASIDE)) {
+  if (!isPlain || name === '.' || name === '..' || name.startsWith(PART)) {
     throw invalidField('file', 'must have a name that is one, without a directory.');
   }
   if (Buffer.byteLength(name) > NAME_MAX_BYTES) {

@@ -1,6 +1,6 @@
 /**
- * The single executable beside Node on the sources, in turns: how long until it is ready, what it
- * takes at rest, how large it is. `node test/bench/binary.ts [starts]`
+ * The single executable and Node on the sources, in turns: time until ready, memory at rest, size.
+ * `node test/bench/binary.ts [starts]`
  */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,10 +15,10 @@ import { quantile, show } from './figures.ts';
 
 const STARTS = Number(process.argv[2] ?? 5);
 const MIB = 1024 * 1024;
-/** The runner has started its spares by then, and all have come to rest. */
+/** By then the runner has started its spares, and all processes are idle. */
 const REST_MS = 10_000;
 const END_LIMIT_MS = 60_000;
-/** Processes of ours; Chrome's are the same for both. */
+/** The service's own processes; Chrome's are the same for both. */
 const OURS = /(?:gateway|runner)\/.*\.[jt]s/;
 
 type Command = readonly [string, ...string[]] | undefined;
@@ -33,7 +33,7 @@ console.log(`size: ${size.toFixed(0)} MiB, ${packed.toFixed(0)} MiB gzipped`);
 await using cache = tempDirectory();
 const first = await start([program], 0);
 console.log(`first start, which unpacks: ready in ${first.readyMs.toFixed(0)} ms`);
-await start(undefined, 0); // compiles what is not compiled yet
+await start(undefined, 0); // compiles the remaining code
 const binary: Start[] = [];
 const sources: Start[] = [];
 for (let round = 0; round < STARTS; round += 1) {
@@ -53,7 +53,7 @@ const [ours = 0, theirs = 1] = rest;
 const figures = `executable ${ours.toFixed(0)} MiB, sources ${theirs.toFixed(0)} MiB`;
 console.log(`at rest, without Chrome: ${figures} = ${(ours / theirs).toFixed(2)}x`);
 
-/** One start on new data; its memory is measured after `restMs`, 0 when nothing was measured. */
+/** One start with new data; memory is measured after `restMs`, not at all when 0. */
 async function start(command: Command, restMs: number): Promise<Start> {
   await using data = tempDirectory();
   const env = { TABERN_DATA: join(data.path, 'data'), TABERN_CACHE_DIR: cache.path };
@@ -67,7 +67,7 @@ async function start(command: Command, restMs: number): Promise<Start> {
   }
 }
 
-/** In MiB, of the service's own processes: what they share is divided among them. */
+/** In MiB, of the service's own processes: shared memory is divided among them. */
 function pssOf(pid: number): number {
   const own = familyOf(pid).filter((one) => OURS.test(commandOf(one.pid)));
   const kib = own.map((one) => {

@@ -1,4 +1,4 @@
-/** A bare client of the protocol for benches: one page, one WebSocket, nothing between. */
+/** A bare CDP client for benchmarks: one page, one WebSocket, no driver. */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { must } from '../../proto/common/must.ts';
@@ -7,9 +7,9 @@ const RESULT_MAX_BYTES = 256 << 20;
 
 export type Client = AsyncDisposable & {
   evaluate(expression: string): Promise<void>;
-  /** That many, so many on their way at a time. */
+  /** `count` calls, `window` of them in parallel. */
   evaluateMany(expression: string, count: number, window: number): Promise<void>;
-  /** Until its load event. */
+  /** Resolves at the page's load event. */
   load(url: string): Promise<void>;
 };
 
@@ -21,7 +21,7 @@ export async function openClient(url: string): Promise<Client> {
   let lastId = 0;
   socket.on('message', (bytes: Buffer) => {
     if (bytes.length > 1_000) {
-      // what a client does with a long answer is not what is measured
+      // the client's own work on a large response is not measured
       const id = Number(/^\{"id":(\d+)/.exec(bytes.toString('latin1', 0, 30))?.[1]);
       waiting.get(id)?.resolve({});
       waiting.delete(id);

@@ -1,8 +1,8 @@
 /**
  * `node test/bench/context.ts [runs]`: saving (pack, compress, encrypt) and restoring (verify,
- * decrypt, decompress, unpack) a realistic profile of 60 MB, against `tar | zstd` of the same
- * directory in the same run. Read the ratios: the figures are of this machine, at this moment.
- * The aim is 1.5 at most.
+ * decrypt, decompress, unpack) a realistic profile of 60 MB, and `tar
+ *  zstd` of the same directory in the same run. Read the ratios: the times depend on the machine
+ * and its load. The aim is 1.5 at most.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
@@ -48,7 +48,7 @@ const PAIR = generateKeyPairSync('rsa', {
       rmSync(to, { recursive: true, force: true });
       const before = performance.now();
       await act();
-      if (run > 0) took[name]?.push(performance.now() - before); // the first warms the caches
+      if (run > 0) took[name]?.push(performance.now() - before); // the first run warms the caches
     }
   }
   const middle = (name: string) => (took[name] ?? []).sort((a, b) => a - b)[RUNS >> 1] ?? 0;
@@ -87,7 +87,7 @@ function makeProfile(root: string): void {
   }
 }
 
-/** Records as databases have them: words that come back, numbers that do not. */
+/** Records as in databases: repeated words, and numbers that differ. */
 function text(bytes: number, seed: string): Buffer {
   const parts: string[] = [];
   for (let at = 0, size = 0; size < bytes; at++) {

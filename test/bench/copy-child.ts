@@ -1,7 +1,7 @@
 /**
- * A proxy that copies bytes and does nothing else, in a process of its own, for relay.ts: what any
- * process of Node on the way costs. Its argument is the port that it leads to. Says its own; ends
- * when its parent lets go of it.
+ * A proxy that only copies bytes, in a process of its own, for relay.ts: the cost of any Node
+ * process in the path. Its argument is the target port. Prints its own port; ends when its parent
+ * disconnects.
  */
 import { connect, createServer } from 'node:net';
 import { listen } from '../runner/browser/lab.ts';

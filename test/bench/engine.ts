@@ -1,4 +1,4 @@
-/** The delivery engine as it runs in `tabern serve`, without the rest, for its bench. */
+/** The delivery engine as in `tabern serve`, without other parts, for its benchmark. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +6,6 @@ import { newId } from '../../core/common/ids.ts';
 import { sealerOf } from '../../core/common/sealer.ts';
 import { openDatabase } from '../../core/store/sqlite/engine/open.ts';
 import type { Tx } from '../../core/store/sqlite/engine/transaction.ts';
-import { emitEvent } from '../../core/store/sqlite/webhooks/events.ts';
 import { openStore } from '../../core/store/thread.ts';
 import { deliveryService } from '../../core/webhooks/deliveries.ts';
 import { webhookService } from '../../core/webhooks/webhooks.ts';
@@ -16,7 +15,8 @@ import { must } from '../../proto/common/must.ts';
 import { DeliveryServiceService } from '../../proto/gen/tabern/v1/deliveries.pb.ts';
 import { cidrList } from '../../proto/network/public-addresses.ts';
 import { local } from '../../proto/rpc/local.ts';
-import { callerOf } from '../support/core/bare-store.ts';
+import { callerOf, emit } from '../support/core/bare-store.ts';
+import { REST } from '../support/core/deliveries.ts';
 
 export const TYPE = 'functions.invocations.completed';
 const RECEIVER = fileURLToPath(new URL('./receiver.ts', import.meta.url));
@@ -41,7 +41,7 @@ export async function startReceiverProcess() {
   };
 }
 
-/** A store on its thread, as durable as it comes. */
+/** A store on its thread, with full durability. */
 async function openParts(dir: string) {
   const store = await openStore({
     dir,
@@ -50,10 +50,10 @@ async function openParts(dir: string) {
       throw error;
     },
   });
-  return { store, webhooks: webhookService({ store, sealer, now, allow }) };
+  return { store, webhooks: webhookService({ store, sealer, now, allow, ...REST }) };
 }
 
-/** Projects with that many webhooks each, at `${url}/<n>`; gives [project, webhook] in order. */
+/** Projects with that many webhooks each, at `${url}/<n>`; returns [project, webhook] in order. */
 export async function register(dir: string, endpoints: readonly (readonly string[])[]) {
   const { store, webhooks } = await openParts(dir);
   const made: { projectId: string; webhookId: string }[] = [];
@@ -71,14 +71,14 @@ export async function register(dir: string, endpoints: readonly (readonly string
   return made;
 }
 
-/** That many events of the project, committed at once; each becomes a delivery per webhook. */
+/** Commits that many events of the project at once; each becomes a delivery per webhook. */
 export function queue(dir: string, projectId: string, count: number, at = now()): void {
   const open = openDatabase({ dir, durability: 'full' });
   const tx: Tx = { db: open.db, wake: () => {}, crashPoint: () => {} };
   const data = { status: 'COMPLETED', results: { text: 'x'.repeat(1_000) } };
   open.db.transaction(() => {
     for (let n = 0; n < count; n++) {
-      emitEvent(tx, { type: TYPE, resourceId: newId(), projectId, data, at });
+      emit(tx, { type: TYPE, resourceId: newId(), projectId, data, at });
     }
   })();
   open.close();
@@ -87,13 +87,13 @@ export function queue(dir: string, projectId: string, count: number, at = now())
 type EngineOptions = { ca: string; ratePerS: number; now?: () => number };
 
 /**
- * The engine on that directory, sending. `ended(n)` gives the milliseconds from the first claim
- * after it until n attempts more are on record.
+ * The engine on that directory, sending. `ended(n)` resolves with the milliseconds from its next
+ * claim until n further attempts are recorded.
  */
 export async function startEngine(dir: string, options: EngineOptions) {
   const { ca, ratePerS, now = Date.now } = options;
   const { store, webhooks } = await openParts(dir);
-  const service = deliveryService({ store, sealer, log, now, ratePerS });
+  const service = deliveryService({ ...REST, store, sealer, log, now, wall: now, ratePerS });
   const caller = callerOf('');
   const calls = { claims: 0, reports: 0 };
   let left = 0;
@@ -130,7 +130,7 @@ export async function startEngine(dir: string, options: EngineOptions) {
       done = resolve;
       return promise;
     },
-    /** Makes whoever waits for a delivery look again. */
+    /** Wakes the calls that wait for a delivery. */
     async wake({ projectId, webhookId: id }: { projectId: string; webhookId: string }) {
       await webhooks.enableWebhook({ id }, callerOf(projectId));
     },

@@ -1,6 +1,6 @@
 /**
- * The hostile side of fuzz.ts, in a thread of its own, so that its work is not in the figures of
- * the good requests. Ends when it is over; what it has to say of itself it prints.
+ * The hostile side of fuzz.ts, in a separate thread, so that its work does not affect the times of
+ * the good requests. Ends when the attack is over; prints its own results.
  */
 import { workerData } from 'node:worker_threads';
 import { openFlood } from '../gateway/fuzz/flood.ts';
@@ -24,7 +24,10 @@ async function wild(): Promise<void> {
   }
 }
 
-/** So many on headers, a quarter on bodies, until each is closed; some that read nothing stay. */
+/**
+ * That many on headers, a quarter of them on bodies, until each is closed; some that read nothing
+ * stay.
+ */
 async function slow(): Promise<void> {
   await using headers = await openSlow(url, { kind: 'headers', count, dripMs: DRIP_MS });
   const quarter = { count: count / 4, dripMs: DRIP_MS };

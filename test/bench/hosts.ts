@@ -1,8 +1,8 @@
 /**
- * `node test/bench/hosts.ts [runs]`: what function hosts cost, without Chrome and without core. The
- * claim of a spare host, a run on a warm thread and one on a new host, a hundred runs of a 200 ms
- * handler on the four threads of a host, the load of playwright-core, each beside the plain thing
- * in the same run: a node child. Read the ratios.
+ * `node test/bench/hosts.ts [runs]`: the cost of function hosts, without Chrome and without core.
+ * Measures the claim of a spare host, a run on a warm thread and on a new host, a hundred runs of a
+ * 200 ms handler on the four threads of a host, and the load of playwright-core, each beside its
+ * baseline in the same run: a node child. Read the ratios.
  */
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -21,15 +21,15 @@ import { quantile, show, timed } from './figures.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const RUNS = Number(process.argv[2] ?? 50);
-/** Each needs a host of its own. */
+/** Each needs a separate host. */
 const CLAIMS = Math.max(3, Math.round(RUNS / 5));
-/** Between two claims a spare shall be there: so many times what a start takes here and now. */
+/** The pause between two claims, in start times of this machine: by then a spare is ready. */
 const SPARE_STARTS = 4;
-/** As of a host, and of a runner when nothing is set. */
+/** The defaults of a host and of a runner. */
 const LANES = 4;
 const HANDLER_MS = 200;
 const AT_ONCE = 100;
-/** No run before it holds a thread. */
+/** No earlier run holds a thread. */
 const FREE = { signal: new AbortController().signal, onWait: (): void => undefined };
 const IMPORTS = `import 'playwright-core'; import { defineFn } from 'tabern';
 defineFn('f', async () => 1);`;
@@ -49,7 +49,7 @@ const startMs = await claims();
   await loads(yard);
 }
 
-/** Gives how long the start of a host takes, in milliseconds. */
+/** Returns the start time of a host, in milliseconds. */
 async function claims(): Promise<number> {
   await using dir = tempDirectory();
   const jail = await openJail({ sandbox: 'auto', log });
@@ -69,7 +69,7 @@ async function claims(): Promise<number> {
   }
 }
 
-/** First runs, each of a project of its own, each on a spare. */
+/** First runs, each of a separate project, each on a spare. */
 async function spaced(yard: Yard, module: Bundle, name: string): Promise<number[]> {
   const took: number[] = [];
   for (let claim = 0; claim < CLAIMS; claim += 1) {
@@ -103,7 +103,7 @@ async function inLanes(count: number, act: () => Promise<void>): Promise<void> {
   await Promise.all(Array.from({ length: LANES }, lane));
 }
 
-/** A handler's module with all of playwright-core: loaded by a first run, and by no later one. */
+/** A handler's module with all of playwright-core: the first run loads it, later runs do not. */
 async function loads(yard: Yard): Promise<void> {
   await using dir = tempDirectory();
   const root = join(dir.path, 'project');
@@ -112,8 +112,7 @@ async function loads(yard: Yard): Promise<void> {
   cpSync(join(ROOT, name), join(root, name), { recursive: true });
   writeFileSync(join(root, 'index.ts'), IMPORTS);
   const outFile = join(dir.path, 'bundle.mjs');
-  const { signal } = new AbortController();
-  const made = await bundle({ root, entrypoint: 'index.ts', outFile, signal });
+  const made = await bundle({ root, entrypoint: 'index.ts', outFile });
   const module = { path: outFile, sha256: made.sha256 };
   const plain = await timed(CLAIMS, () => child(`await import('playwright-core');`));
   show(
@@ -125,7 +124,7 @@ async function loads(yard: Yard): Promise<void> {
   const warm = await timed(RUNS, () => run(yard, module, 'pw-warm'));
   show('with playwright-core: a run on a warm thread', warm, plain);
   show('by hand: a node child that imports playwright-core', plain);
-  console.log(`warm p50 ${quantile(warm, 0.5).toFixed(1)} ms: its load is not paid again`);
+  console.log(`warm p50 ${quantile(warm, 0.5).toFixed(1)} ms: the module is not loaded again`);
 }
 
 async function run(yard: Yard, module: Bundle, projectId = 'warm'): Promise<void> {

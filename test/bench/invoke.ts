@@ -1,9 +1,9 @@
 /**
- * `node test/bench/invoke.ts [runs]`: how long a trivial handler takes from the request to
- * COMPLETED, warm: each when the spare Chrome that the last one took is there again; how much of it
- * is Chrome's, and how much neither Chrome's nor the handler's; and how long the same takes by hand
- * in the same run: a node process that launches the same Chrome, opens a page and closes it. Then a
- * hundred of them at once. Read the ratios: the figures are of this machine, at this moment.
+ * `node test/bench/invoke.ts [runs]`: the time of a trivial handler from the request to COMPLETED,
+ * warm, which means after the spare Chrome has been replaced; the shares of Chrome and of the
+ * service in it; and the same work by hand in the same run: a node process that launches the same
+ * Chrome, opens a page and closes it. Then a hundred of them at once. Read the ratios: the times
+ * depend on the machine and its load.
  */
 import { execFile } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,25 +24,25 @@ import { quantile, show, timed } from './figures.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/bin/chromium-headless-shell';
 const RUN_LIMIT_MS = 60_000;
-/** Fine enough not to blur the figure, coarse enough not to load the gateway. */
+/** Fine enough for the result, coarse enough not to load the gateway. */
 const POLL_MS = 4;
-/** Until the service's own code is compiled: its first runs take half as long again. */
+/** Until the service's own code is compiled: its first runs take 1.5 times as long. */
 const WARM_UP_RUNS = 200;
-/** A Chrome starts in 0.1 to 0.3 s here, and the one before it ends meanwhile. */
+/** A Chrome starts in 0.1 to 0.3 s here, and the previous one ends meanwhile. */
 const PAUSE_MS = 700;
-/** For what the warm-up has started to end. */
+/** By then the processes that the warm-up started have ended. */
 const REST_MS = 5_000;
 const RUNS = Number(process.argv[2] ?? 50);
-/** By hand it takes a second or so: a fifth of the runs is enough for a median. */
+/** By hand a run takes about a second: a fifth of the runs is enough for a median. */
 const PLAIN_RUNS = Math.max(5, Math.round(RUNS / 5));
-/** What people write today, as a script: `CHROME` and `FLAGS` are filled in. */
+/** The script that users write today: `CHROME` and `FLAGS` are filled in. */
 const PLAIN = `
 import puppeteer from 'puppeteer-core';
 const browser = await puppeteer.launch({ executablePath: CHROME, headless: 'shell', args: FLAGS });
 const page = await browser.newPage();
 await page.goto('about:blank');
 await browser.close();`;
-/** As root Chrome has no sandbox of its own but in a jail. */
+/** As root, Chrome has its sandbox only in a jail. */
 const FLAGS = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
 
 /** One line of the runner's log at level debug, in milliseconds. */
@@ -54,11 +54,11 @@ type Timing = {
   totalMs: number;
 };
 
-/** Of a runner, unless told. */
+/** A runner's default. */
 const INVOCATIONS_MAX = 4;
 const HANDLER_MS = 200;
 const AT_ONCE = 100;
-/** Beside the trivial one, one that takes its time. */
+/** A handler that takes some time, beside the trivial one. */
 const PROJECT = {
   ...TRIVIAL_PROJECT,
   'index.ts': `${TRIVIAL_PROJECT['index.ts']}
@@ -107,8 +107,8 @@ async function once(stack: Stack, functionId: string): Promise<Invocation> {
 }
 
 /**
- * What is the service's own: from accepted to COMPLETED by core's clock, in whole milliseconds,
- * without the wait for a browser; the handler takes nothing.
+ * The service's own share: from accepted to COMPLETED by core's clock, in whole milliseconds,
+ * without the wait for a browser; the handler takes no time.
  */
 function showOverhead(
   ended: readonly Invocation[],
@@ -133,7 +133,7 @@ function showOverhead(
   );
 }
 
-/** Each with a Chrome of its own, whose starts are what is waited for on a small machine. */
+/** Each with a separate Chrome; on a small machine the starts of Chrome dominate. */
 async function atOnce(stack: Stack, functionId: string): Promise<void> {
   const all = Array.from({ length: AT_ONCE });
   const took = await timed(1, async () => {
@@ -157,7 +157,7 @@ async function byHand(): Promise<void> {
   });
 }
 
-/** Launching is off the way of a warm invocation: this tells what the spares save. */
+/** A warm invocation does not wait for a launch: this is the time that the spares save. */
 async function launchAlone(): Promise<void> {
   const browser = await puppeteer.launch({
     executablePath: CHROME,
@@ -167,7 +167,7 @@ async function launchAlone(): Promise<void> {
   await browser.close();
 }
 
-/** What the runner says of each invocation that it ended. */
+/** The runner's log line of each ended invocation. */
 function timings(stack: Stack): Map<string, Timing> {
   const lines = stack
     .logs()
@@ -179,7 +179,7 @@ function timings(stack: Stack): Map<string, Timing> {
 
 function showShares(lines: readonly Timing[], waits: readonly number[]): void {
   if (lines.length === 0) {
-    console.log('the runner logged no timings: what of it is Chrome is unknown');
+    console.log('the runner logged no timings: the share of Chrome is unknown');
     return;
   }
   for (const part of ['chromeMs', 'runMs', 'closeMs'] as const) {

@@ -1,8 +1,8 @@
 /**
- * `node test/bench/live.ts [seconds]`: what a live view costs and how late it is, with a real
- * Chrome and viewers on this machine. A page that changes at 60 frames a second is looked at by
- * nobody, one viewer and four; CPU is of Chrome's processes and of this one, in seconds a second.
- * Latency is from a viewer's mouse button to the first picture after it. Read the differences.
+ * `node test/bench/live.ts [seconds]`: the cost and the delay of a live view, with a real Chrome
+ * and viewers on this machine. A page that changes at 60 frames a second has no viewer, one and
+ * four; CPU is of Chrome's processes and of this one, in seconds a second. Latency is from a
+ * viewer's mouse button to the first picture after it. Read the differences.
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -14,7 +14,7 @@ import { familyOf } from '../support/service/processes.ts';
 
 const SECONDS = Number(process.argv[2] ?? 4);
 const CLICKS = 40;
-/** In clock ticks a second; Linux's, everywhere. */
+/** In clock ticks a second, the same on every Linux. */
 const TICKS = 100;
 const MOVING = `<body style="margin:0;font:40px sans-serif"><script>
   let at = 0;
@@ -75,11 +75,11 @@ async function clickToPicture(viewing: Viewing): Promise<number> {
   await until(() => viewing.frames.length > before, 10_000, 1);
   const took = performance.now() - startedAt;
   viewing.send({ ...at, event: 'up', buttons: 0 });
-  await pause(150); // what a person leaves between two
+  await pause(150); // a viewer's pause between two clicks
   return took;
 }
 
-/** Of Chrome, which is all that this process has started. */
+/** Of Chrome: all processes that this process has started. */
 function ticksOfChrome(): number {
   const others = familyOf(process.pid).filter(({ pid }) => pid !== process.pid);
   return others.reduce((sum, { pid }) => sum + ticks(pid), 0);

@@ -1,8 +1,8 @@
 /**
- * `node test/bench/load.ts [threads]`: the processor time that a thread takes until its handler has
- * run, with playwright-core in its bundle: the first thread of a host, the next ones, which find
- * what the first has compiled, and a run on a thread that has loaded it. Read the ratios. Deno says
- * its times in steps of 10 ms.
+ * `node test/bench/load.ts [threads]`: the processor time of a thread until its handler has run,
+ * with playwright-core in its bundle: the first thread of a host, the next ones, which use the code
+ * that the first has compiled, and a run on a thread that has loaded it. Read the ratios. Deno
+ * reports its times in steps of 10 ms.
  */
 import { join } from 'node:path';
 import type { Bundle } from '../../runner/functions/bundle-cache.ts';
@@ -12,7 +12,7 @@ import { bundle } from '../support/runner/bundle.ts';
 import { quantile } from './figures.ts';
 
 const THREADS = Number(process.argv[2] ?? 9);
-const HOUSE = join(import.meta.dirname, '../..');
+const REPOSITORY = join(import.meta.dirname, '../..');
 const ENTRY = 'test/support/projects/engines/cpu.ts';
 
 for (const kind of ['node', 'deno'] as const) {
@@ -39,7 +39,7 @@ async function threads(
   const bundle = await bundleOf(yard);
   const first = await used(yard, bundle);
   const others: number[] = [];
-  await used(yard, bundle); // may have been started before anything was compiled
+  await used(yard, bundle); // it may have been started before the code was compiled
   while (others.length < THREADS) others.push(await used(yard, bundle));
   return { first, next: quantile(others, 0.5) };
 }
@@ -52,7 +52,7 @@ async function warmRun(runtime: Runtime): Promise<number> {
   return ((totals.at(-1) ?? 0) - (totals[0] ?? 0)) / THREADS;
 }
 
-/** By its thread, from its start to the handler's end, in ms. */
+/** The thread's CPU time from its start to the handler's end, in ms. */
 async function used(yard: Yard, bundle: Bundle): Promise<number> {
   const { outcome } = await yard.run('', { bundle });
   await yard.idle();
@@ -63,8 +63,7 @@ async function used(yard: Yard, bundle: Bundle): Promise<number> {
 
 async function built(yard: Yard): Promise<Bundle> {
   const path = join(yard.dir, 'cpu.mjs');
-  const signal = AbortSignal.timeout(120_000);
-  const { sha256 } = await bundle({ root: HOUSE, entrypoint: ENTRY, outFile: path, signal });
+  const { sha256 } = await bundle({ root: REPOSITORY, entrypoint: ENTRY, outFile: path });
   return { path, sha256 };
 }
 

@@ -1,6 +1,6 @@
 /**
- * `node test/bench/publish.ts [runs]`: how long `tabern publish` takes, the first time and again
- * with the same lock file; and by hand, in the same run: `npm ci` and a bundle. Read the ratios.
+ * `node test/bench/publish.ts [runs]`: the time of `tabern publish`, first and again with the same
+ * lock file, and of the same work by hand in the same run: `npm ci` and a bundle. Read the ratios.
  */
 import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
@@ -39,6 +39,5 @@ async function byHand(): Promise<void> {
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund'];
   await promisify(execFile)('npm', ['ci', ...flags], { cwd: project.path });
   const outFile = join(project.path, 'bundle.mjs');
-  const { signal } = new AbortController();
-  await bundle({ root: project.path, entrypoint: 'index.ts', outFile, signal });
+  await bundle({ root: project.path, entrypoint: 'index.ts', outFile });
 }

@@ -1,7 +1,7 @@
 /**
- * A process of its own: an https endpoint that answers 204 at once, and below /hung never. Prints
- * `{url, ca}` on a line. GET /arrivals gives `{id: ms}` of CLOCK_MONOTONIC, the first time that a
- * request with that webhook-id came, and forgets them.
+ * A separate process: an https endpoint that responds 204 at once, and below /hung never. Prints
+ * `{url, ca}` on a line. GET /arrivals returns `{id: ms}` of CLOCK_MONOTONIC, the first arrival of
+ * a request with that webhook-id, and clears the list.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:https';

@@ -1,7 +1,7 @@
 /**
  * `node test/bench/recording.ts [rounds]`: a page with 100 sub-resources through the whole service,
- * with nothing watching, with the protocol log, and with log and recording, against the same Chrome
- * over its own pipe without any of us, interleaved in one run; then what encoding costs. Read the
+ * without a log, with the protocol log, and with log and recording, against the same Chrome over
+ * its own pipe without the service, interleaved in one run; then the cost of encoding. Read the
  * ratios. The aims: log 1.1, log and recording 1.3.
  */
 import { readdir, readFile } from 'node:fs/promises';
@@ -17,14 +17,17 @@ import { tempDirectory } from '../support/temp.ts';
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/lib/chromium/chromium-headless-shell';
 const ROUNDS = Number(process.argv[2] ?? 12);
 const RESOURCES = 100;
-/** What a page has left to do, and a recording of it, is not the next one's. */
+/**
+ * Until the remaining work of a page and of its recording is over, so that the next page is not
+ * delayed.
+ */
 const REST_MS = 1_000;
-/** What is encoded: ten pictures a second for so long. */
+/** The encoded pictures: ten a second for this long. */
 const SECONDS = 20;
 const SIZE = { width: 1280, height: 800 };
 const IMAGE =
   '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><circle r="9"/></svg>';
-/** In a second, of /proc. */
+/** Ticks in a second, of /proc. */
 const TICKS = 100;
 
 {
@@ -53,7 +56,7 @@ const TICKS = 100;
       await sleep(REST_MS);
       const before = performance.now();
       await page.goto(`${url}?${round}`);
-      if (round >= 0) took.push(performance.now() - before); // the first warm the caches
+      if (round >= 0) took.push(performance.now() - before); // the first rounds warm the caches
     }
   }
   const base = middle(variants[0]?.[2] ?? []);
@@ -96,7 +99,7 @@ const TICKS = 100;
   console.log(`${(segment.length / SECONDS / 1024).toFixed(0)} KiB per second`);
 }
 
-/** Pictures as a session gives them: text that scrolls. */
+/** Pictures as of a session: text that scrolls. */
 async function drawn(): Promise<Buffer[]> {
   const browser = await chromium.launch({ executablePath: CHROME, args: ['--no-sandbox'] });
   try {
@@ -126,7 +129,7 @@ function middle(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0;
 }
 
-/** Of this process, and theirs. */
+/** Of this process and its descendants. */
 async function descendants(): Promise<number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
   const parents = new Map<number, number>();

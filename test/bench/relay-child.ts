@@ -1,7 +1,7 @@
 /**
- * One Chrome behind its relay in a process of its own, for relay.ts. `logs` as its argument keeps
- * the protocol log as a runner does, for a core that takes everything. Prints its address; ends
- * when its parent lets go of it.
+ * One Chrome behind its relay in a separate process, for relay.ts. The argument `logs` keeps the
+ * protocol log as a runner does, for a core that accepts everything. Prints its address; ends when
+ * its parent disconnects.
  */
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -33,14 +33,14 @@ const relay = openRelay(chrome, { log, recorder: part?.recorder });
 const relayServer = createServer().on('upgrade', relay.serve);
 process.send?.({ url: `ws://127.0.0.1:${await listen(relayServer)}/` });
 
-// what it used so far, and what the log has
+// its CPU time so far, and the size of the log
 process.on('message', () => {
   const { user, system } = process.cpuUsage();
   process.send?.({ cpuMs: (user + system) / 1_000, ...taken });
 });
 process.on('disconnect', async () => {
   relay.close(1001, 'the bench is over');
-  await part?.close();
+  await part?.closeLast?.();
   await chrome.close();
   await rm(runDir, { recursive: true, force: true });
   process.exit(0);

@@ -1,8 +1,8 @@
 /**
- * `node test/bench/relay.ts [rounds]`: what the relay costs a client, with and without the protocol
- * log, against the same Chrome over its own WebSocket port, turn by turn in one run, and beside a
- * proxy before that port that only copies bytes. Read the ratios: the figures are of this machine,
- * at this moment.
+ * `node test/bench/relay.ts [rounds]`: the cost of the relay for a client, with and without the
+ * protocol log, against the same Chrome over its own WebSocket port and against a proxy before that
+ * port that only copies bytes, in turns in one run. Read the ratios: the times depend on the
+ * machine and its load.
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,7 +26,9 @@ import { settled } from './settled.ts';
 
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/lib/chromium/chromium-headless-shell';
 const ROUNDS = Number(process.argv[2] ?? 6);
-/** Before each turn: what the last one has left to do, a log above all, is not the next one's. */
+/**
+ * Before each turn: by then the remaining work of the previous turn, the log above all, is over.
+ */
 const REST_MS = 1_000;
 const SEQUENTIAL = 300;
 const PIPELINED = 1_000;
@@ -34,7 +36,7 @@ const WINDOW = 50;
 const LARGE = 5;
 const LOADS = 5;
 const RESOURCES = 100;
-/** A site of the same city. */
+/** The delay of a site in the same city. */
 const AWAY_MS = 10;
 const NOBODY = 65_534;
 const START_LIMIT_MS = 30_000;
@@ -42,7 +44,7 @@ const START_LIMIT_MS = 30_000;
 /** Of a relay's process, and of the log that it kept. */
 type Used = { cpuMs: number; entries: number; bytes: number; compressed: number };
 type Started = AsyncDisposable & { url: string; used?(): Promise<Used> };
-/** By measure: milliseconds each; of the pipelined and the large, how many in a second. */
+/** By measure: milliseconds each; for pipelined and large calls, how many in a second. */
 type Figures = Record<Measure, number[]>;
 type Measure = 'evaluate' | 'pipelined' | 'large' | PageKind;
 type PageKind = 'page' | 'securePage' | 'farPage';
@@ -72,7 +74,7 @@ type Sites = Record<PageKind, string>;
   );
   const turns = Object.entries(measures(sites));
   for (const { client } of variants) {
-    for (const [, measure] of [...turns, ...turns]) await measure(client); // code is compiled now
+    for (const [, measure] of [...turns, ...turns]) await measure(client); // compiles the code
   }
   for (const [name, measure] of turns) {
     for (let round = 0; round < ROUNDS; round++) {
@@ -154,9 +156,10 @@ function mib(bytes: number): string {
 
 /**
  * Chrome as Playwright and Puppeteer start it, in a session of its own: where Linux schedules by
- * session (autogroup), one within ours would have a larger share of the processor than any of
- * theirs. It is on a port of its own. Its sandbox is on, as behind the relay: on some machines that
- * alone triples a round trip. It refuses root, so root starts it as nobody.
+ * session (autogroup), a process of this session would get a larger share of the processor than
+ * theirs. It listens on a separate port. Its sandbox is on, as behind the relay: on some machines
+ * the sandbox alone triples a round trip. The sandbox refuses root, so root starts Chrome as
+ * nobody.
  */
 async function startDirect(): Promise<Started> {
   const profile = mkdtempSync(join(tmpdir(), 'tabern-bench-'));
@@ -217,7 +220,7 @@ async function startChild<Said>(file: string, word: string) {
   return { child, said };
 }
 
-/** The whole thing, as `tabern serve` runs it. */
+/** The whole service, as `tabern serve` runs it. */
 async function startService(parts: AsyncDisposableStack): Promise<{ url: string }> {
   const stack = parts.use(await boot({ isDirect: true }));
   await settled(stack.pid);

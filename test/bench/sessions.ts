@@ -1,8 +1,10 @@
 /**
- * `node test/bench/sessions.ts [runs] [warm|cold|together|memory]`: how soon a session answers its
- * first command, with spares and without; ten sessions at once; and memory. Each beside the plain
- * thing in the same run: puppeteer.launch and playwright's launch of the same Chrome. Read the
- * ratios.
+ * `node test/bench/sessions.ts [runs] [warm
+ * cold
+ * together
+ * memory]`: the time until a session responds to its first command, with spares and without; ten
+ * sessions at once; and memory. Each beside its baseline in the same run: puppeteer.launch and
+ * playwright's launch of the same Chrome. Read the ratios.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -24,10 +26,10 @@ const ARGS = ['--no-sandbox', '--no-first-run', '--disable-background-networking
 const AT_ONCE = 10;
 /** Until the service's own code is compiled. */
 const WARM_UP_RUNS = 100;
-/** For spares to be there again: what is measured is the warm case. */
+/** By then the spares have been replaced: the warm case is measured. */
 const REST_MS = 1_500;
 /**
- * A first start makes key pairs for 8 s; memory is given back after 5 s of rest
+ * A first start creates key pairs for 8 s; memory is released after 5 s of rest
  * (proto/common/idle-gc.ts).
  */
 const SETTLED_MS = 20_000;
@@ -56,7 +58,7 @@ async function warm(): Promise<void> {
   show('create -> first answer, warm', took, plain);
 }
 
-/** One after another: none is measured while another's Chrome still ends. */
+/** In sequence: none is measured while the Chrome of another still ends. */
 async function cold(): Promise<void> {
   const none = { TABERN_SESSION_SPARES: '0', TABERN_CHROME_SPARES: '0' };
   await using stack = await boot({ env: { ...LOCAL, ...none }, isDirect: true });
@@ -144,7 +146,7 @@ function proportional(pid: number): number {
   return Number(/^Pss:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) * 1024;
 }
 
-/** How long a launch takes, in milliseconds; its end does not count. */
+/** The time of a launch, in milliseconds, without its end. */
 async function opened(launch: () => Promise<{ version(): unknown; close(): Promise<void> }>) {
   const before = performance.now();
   const browser = await launch();
@@ -154,7 +156,7 @@ async function opened(launch: () => Promise<{ version(): unknown; close(): Promi
   return took;
 }
 
-/** From create to the answer, in milliseconds. The session has ended then. */
+/** From the create to the response, in milliseconds. The session has ended then. */
 async function firstAnswer(stack: Stack): Promise<number> {
   const before = performance.now();
   const { id, connectUrl } = await stack.call<Session>('/v1/sessions', { json: {} });

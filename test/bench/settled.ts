@@ -1,13 +1,12 @@
 /**
- * Waits until a service that has just been started for the first time has made its key pairs: a
- * third of a core for some seconds, once in the life of a data directory, and no part of what is
- * measured.
+ * Waits until a new service has created its key pairs, which takes a third of a core for some
+ * seconds, once for each data directory, and is not measured.
  */
 import { readFileSync } from 'node:fs';
 import { until } from '../support/poll.ts';
 
 const LOOK_MS = 500;
-/** Of CPU in that time: what a service without work takes is far less. */
+/** Of CPU in that time: an idle service takes far less. */
 const BUSY_TICKS = 3;
 
 export async function settled(pid: number): Promise<void> {

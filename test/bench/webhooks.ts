@@ -1,8 +1,8 @@
 /**
- * `node test/bench/webhooks.ts [deliveries]`: how much of plain POSTs the delivery engine keeps
- * when each is durable (synchronous=FULL); what a hung endpoint costs the others; what a claim
- * costs with half a million deliveries queued. The receiver is a process of its own. Read the
- * ratios: the figures are of this machine, at this moment.
+ * `node test/bench/webhooks.ts [deliveries]`: the rate of durable deliveries (synchronous=FULL) as
+ * a share of plain POSTs; the delay that a hung endpoint causes for others; the cost of a claim
+ * with half a million deliveries queued. The receiver is a separate process. Read the ratios: the
+ * times depend on the machine and its load.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
@@ -18,7 +18,7 @@ import { queue, register, startEngine, startReceiverProcess, TYPE } from './engi
 const DELIVERIES = Number(process.argv[2] ?? 70_000);
 const PROJECTS = 10;
 const WEBHOOKS_OF_EACH = 2;
-/** Of the raw POSTs: more are not faster. */
+/** Of the raw POSTs: more do not raise the rate. */
 const IN_FLIGHT = 64;
 const TURNS = 7;
 const RAW_MS = 1_000;
@@ -30,7 +30,7 @@ const ISOLATION_MS = 10_000;
 const BACKLOG = 500_000;
 const CLAIMS = 200;
 const NS_PER_MS = 1e6;
-/** More than any engine sends: the rate of one webhook is not what is measured. */
+/** Above any engine's rate: the rate limit of a webhook is not measured. */
 const NO_RATE = 1e6;
 
 type Endpoint = { url: string; ca: string };
@@ -43,9 +43,9 @@ type Endpoint = { url: string; ca: string };
 await backlog();
 
 /**
- * Durable deliveries as a share of raw POSTs, in turns: a machine that others use, too, is not the
- * same from one second to the next, so each turn stands between two of the raw, and the median
- * counts. One engine makes them all.
+ * Durable deliveries as a share of raw POSTs, in turns: the speed of a shared machine changes from
+ * one second to the next, so each turn is between two turns of raw POSTs, and the median counts.
+ * One engine makes them all.
  */
 async function throughput(receiver: Endpoint): Promise<void> {
   await using dir = tempDirectory();
@@ -100,7 +100,7 @@ function median(values: readonly number[]): number {
   return must(values.toSorted((one, other) => one - other)[values.length >> 1], 'median');
 }
 
-/** POSTs a second of the request that a delivery is; nothing of them is written down. */
+/** POSTs a second of a delivery's request, without storing anything. */
 async function raw({ url, ca }: Endpoint): Promise<number> {
   const pool = new Pool(url, { connections: IN_FLIGHT, connect: { ca } });
   const body = Buffer.alloc(1_300, 'x');
@@ -141,7 +141,7 @@ async function isolation(receiver: Endpoint): Promise<void> {
     const id = must(test.delivery, 'delivery').id;
     committed.set(id, Number(process.hrtime.bigint()) / NS_PER_MS);
   };
-  for (let n = 0; n < HEALTHY; n++) await emit(n); // connections stand
+  for (let n = 0; n < HEALTHY; n++) await emit(n); // opens the connections
   await sleep(1_000);
   await arrivals(receiver);
   committed.clear();

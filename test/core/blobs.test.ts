@@ -36,7 +36,7 @@ async function buildLease(app: Booted): Promise<string> {
   return must((await app.lease('BUILD'))[0], 'build').leaseId;
 }
 
-test('what was written is read back, by its project and by a runner', async () => {
+test('a written blob is readable by its project and by a runner', async () => {
   await using app = await boot();
   const text = 'abc'.repeat(50_000);
   const { blobs } = app.clients;
@@ -52,7 +52,7 @@ test('what was written is read back, by its project and by a runner', async () =
   assert.is((await faultOf(read(app, written.blobId, app.asGateway))).reason, 'TOKEN_REQUIRED');
 });
 
-test('an archive of 25 MB passes, a larger one leaves nothing', async () => {
+test('an archive of 25 MB is accepted, a larger one leaves no file', async () => {
   await using app = await boot();
   const { blobs } = app.clients;
   const write = (bytes: number) =>
@@ -98,7 +98,7 @@ test('a stream without a header, or with two, is refused', async () => {
   assert.equal(readdirSync(join(app.dir, 'blobs')), []);
 });
 
-test('an upload that is cut short over gRPC leaves nothing', async () => {
+test('an aborted upload over gRPC leaves no file', async () => {
   await using app = await boot();
   using channel = new Channel(app.core.address, credentials.createInsecure());
   const { blobs } = remoteClients(channel);
@@ -116,7 +116,7 @@ test('an upload that is cut short over gRPC leaves nothing', async () => {
   await until(() => readdirSync(folder).length === 0);
 });
 
-test('an hour later, what no build names is gone, row and file; the rest stays', async () => {
+test('the sweep removes only unreferenced blobs after an hour, row and file', async () => {
   await using app = await boot();
   await app.publish({ name: 'f' });
   const used = readdirSync(join(app.dir, 'blobs')).sort();
@@ -133,7 +133,7 @@ test('an hour later, what no build names is gone, row and file; the rest stays',
   assert.is((await faultOf(late)).message, 'Archive not found.');
 });
 
-test('a clock ahead of the machine’s makes no file old, nor one being written', async () => {
+test("a clock ahead of the machine's makes no file old, not even one being written", async () => {
   await using folder = tempDirectory();
   const names = ['young', 'old', 'slow.part'];
   const files = await openBlobFiles(folder.path);
@@ -153,7 +153,7 @@ test('a clock ahead of the machine’s makes no file old, nor one being written'
   assert.equal(readdirSync(folder.path).sort(), ['slow.part', 'young']);
 });
 
-test('the sweep goes on while core runs', async () => {
+test('the sweep repeats while core runs', async () => {
   const folder = tempDirectory();
   const removed: string[] = [];
   const store = {

@@ -1,4 +1,4 @@
-/** A whole core on a temporary directory, and the short way to have work in it. */
+/** A whole core on a temporary directory, and short calls that create work in it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readCoreConfig } from '../../core/config.ts';
@@ -23,7 +23,7 @@ export type Booted = AsyncDisposable & {
   core: Core;
   clients: Core['clients'];
   dir: string;
-  /** What core logged as errors, a line each. */
+  /** The errors in core's log, a line each. */
   logged: readonly string[];
   clock: TestClock;
   /** The options of a project's call, and of a runner's. */
@@ -42,14 +42,18 @@ export type Booted = AsyncDisposable & {
   invoke(functionId: string, params?: Record<string, unknown>): Promise<Invocation>;
 };
 
-/** `await using app = await boot()`: local clients, a clock that stands still, one runner. */
+/**
+ * `await using app = await boot()`: local clients, a clock that the test moves, one runner, no key
+ * pair before a context needs one.
+ */
 export async function boot(
   env: Env = {},
   options: Pick<CoreOptions, 'disk' | 'metrics'> = {},
 ): Promise<Booted> {
   const temp = tempDirectory();
   const clock = testClock();
-  const config = readCoreConfig({ TABERN_DATA: temp.path, TABERN_API_KEY: KEY, ...env });
+  const own = { TABERN_DATA: temp.path, TABERN_API_KEY: KEY, TABERN_KEY_PAIRS: '0' };
+  const config = readCoreConfig({ ...own, ...env });
   const logged: string[] = [];
   const error = (...said: unknown[]) => void logged.push(JSON.stringify(said));
   const log = Object.assign(openLog({ role: 'core', level: 'silent' }), { error });

@@ -5,7 +5,7 @@ import { ConfigError } from '../../proto/common/env.ts';
 
 const test = suite('core/config');
 
-test('nothing set gives the documented defaults', () => {
+test('an empty environment results in the documented defaults', () => {
   const { dataDir, ...rest } = readCoreConfig({});
   assert.match(dataDir, /\/tabern_data$/);
   assert.equal(rest, {
@@ -13,6 +13,7 @@ test('nothing set gives the documented defaults', () => {
     leaseMs: 15_000,
     sweepMs: 1_000,
     clockSettleMs: 600_000,
+    keyPairs: 16,
     concurrency: 25,
     queueMax: 1_000,
     extensionsMax: 100,
@@ -62,17 +63,17 @@ for (const [name, env] of Object.entries(REFUSED)) {
   });
 }
 
-test('a key of 24 characters is taken, and never printed', () => {
+test('a key of 24 characters is accepted, and never printed', () => {
   const config = readCoreConfig({ TABERN_API_KEY: 'x'.repeat(24) });
   assert.is(config.apiKey, 'x'.repeat(24));
   assert.not(JSON.stringify(printable(config)).includes('xxx'));
 });
 
-test('a crash point is taken outside production', () => {
+test('a crash point is accepted outside production', () => {
   assert.is(readCoreConfig({ TABERN_CRASH_AT: 'before-commit:3' }).crashAt, 'before-commit:3');
 });
 
-test('the rule of the five days may be shortened, and read literally', () => {
+test('the rule of the five days has settings for its duration and its silence', () => {
   const env = { TABERN_WEBHOOK_DISABLE_AFTER: '1', TABERN_WEBHOOK_DISABLE_SILENCE: 'off' };
   assert.equal(readCoreConfig(env).webhookRule, { disableAfterMs: 3_600_000, silence: false });
 });

@@ -37,7 +37,7 @@ const test = suite('core/main');
 const log = openLog({ role: 'core', level: 'silent' });
 const keyed = (key: string) => ({ metadata: { 'x-svc-api-key': key } });
 
-test('the first start makes a project and a key, shown until its first use', async () => {
+test('the first start creates a project and a key, shown until its first use', async () => {
   await using dir = tempDirectory();
   const config = readCoreConfig({ TABERN_DATA: join(dir.path, 'deep', 'data') });
   const first = await startCore(config, log);
@@ -65,7 +65,7 @@ test('the first start makes a project and a key, shown until its first use', asy
   assert.is(still.projects[0]?.id, shown?.projectId);
 });
 
-test('a first key that cannot be removed from the disk is used all the same', async () => {
+test('a first key whose file cannot be removed is accepted nevertheless', async () => {
   await using dir = tempDirectory();
   const config = readCoreConfig({ TABERN_DATA: dir.path });
   await using core = await startCore(config, log);
@@ -79,7 +79,7 @@ test('a first key that cannot be removed from the disk is used all the same', as
   assert.is(projects[0]?.id, core.firstStart?.projectId);
 });
 
-test('a preset key opens the project, and a later one is added to it', async () => {
+test('a preset key belongs to the project, and a later one is added', async () => {
   await using dir = tempDirectory();
   const env = { TABERN_DATA: dir.path, TABERN_API_KEY: 'x'.repeat(24) };
   const first = await startCore(readCoreConfig(env), log);
@@ -112,7 +112,7 @@ test('another process is refused while one runs on the directory', async () => {
   assert.is(projects.length, 1, 'the first goes on');
 });
 
-test('a directory that a newer tabern wrote is refused', async () => {
+test('a data directory of a newer version is refused', async () => {
   await using app = await boot();
   await app.core.close();
   const script = `
@@ -127,7 +127,7 @@ test('a directory that a newer tabern wrote is refused', async () => {
   assert.match((error as Error).message, /newer tabern/);
 });
 
-test('a database that cannot be opened is refused, not a store that fails', async () => {
+test('a database that cannot be opened fails the start, and is not a failed store', async () => {
   await using dir = tempDirectory();
   mkdirSync(join(dir.path, 'tabern.db'));
   const onFatal = assert.unreachable;
@@ -137,7 +137,7 @@ test('a database that cannot be opened is refused, not a store that fails', asyn
   assert.match((error as Error).message, /unable to open database file|EISDIR/);
 });
 
-test('a first start that is refused makes no key that nobody sees', async () => {
+test('a refused first start creates no key', async () => {
   await using dir = tempDirectory();
   const env = { TABERN_DATA: dir.path };
   mkdirSync(join(dir.path, 'core.sock')); // nothing can listen there
@@ -147,7 +147,7 @@ test('a first start that is refused makes no key that nobody sees', async () => 
   assert.match(core.firstStart?.apiKey ?? '', /^svc_/);
 });
 
-test('secrets and the socket are for their owner alone', async () => {
+test('secrets and the socket are accessible to their owner only', async () => {
   await using app = await boot();
   const files = ['keys/master.key', 'keys/runner.token', 'keys/gateway.token', 'core.sock'];
   for (const file of files) {
@@ -156,7 +156,7 @@ test('secrets and the socket are for their owner alone', async () => {
   assert.is(statSync(join(app.dir, 'keys')).mode & 0o777, 0o700);
 });
 
-test('the database is for its owner alone, also in a directory that others may enter', async () => {
+test('the database is accessible to its owner only, also in a shared directory', async () => {
   await using dir = tempDirectory();
   chmodSync(dir.path, 0o755);
   const env = { TABERN_DATA: dir.path, TABERN_API_KEY: KEY };
@@ -167,7 +167,7 @@ test('the database is for its owner alone, also in a directory that others may e
   }
 });
 
-test('the socket answers with health and reflection, and a stale one is replaced', async () => {
+test('the socket serves health and reflection, and a stale socket file is replaced', async () => {
   await using dir = tempDirectory();
   writeFileSync(join(dir.path, 'core.sock'), 'left behind');
   const env = { TABERN_DATA: dir.path, TABERN_API_KEY: KEY };
@@ -195,14 +195,14 @@ test('the socket answers with health and reflection, and a stale one is replaced
   assert.is(missing?.$case, 'errorResponse');
 });
 
-test('a data directory whose socket would have too long a path is refused', async () => {
+test('a data directory with a too long socket path is refused', async () => {
   await using dir = tempDirectory();
   const env = { TABERN_DATA: join(dir.path, 'x'.repeat(100)) };
   const error = await errorOf(startCore(readCoreConfig(env), log));
   assert.instance(error, ConfigError);
 });
 
-test('files that no row names are removed at start once they are old', async () => {
+test('old files without a row are removed at start', async () => {
   await using app = await boot();
   const kept = await app.upload('archive');
   const [old, young, part] = [newId(), newId(), `${newId()}.part`];

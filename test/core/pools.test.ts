@@ -21,7 +21,7 @@ function rows(): string[][] {
   );
 }
 
-test('each row has a size, a share and tests that exist', () => {
+test('each row has a size, a share and existing tests', () => {
   assert.ok(rows().length > 10, 'the table is found');
   for (const cells of rows()) {
     assert.is(cells.length, 4, cells.join(' | '));

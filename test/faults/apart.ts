@@ -1,7 +1,7 @@
 /**
- * `tabern core`, `tabern gateway` and `tabern runner` as an operator runs them apart: a process
- * each, that find one another by the socket and the tokens of the data directory. Each can be
- * killed by itself and is started again, as a supervisor would; the others stay.
+ * `tabern core`, `tabern gateway` and `tabern runner` as separate processes, connected by the
+ * socket and the tokens of the data directory. Each can be killed alone and is started again, as by
+ * a supervisor; the others continue.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,6 +12,7 @@ import { must } from '../../proto/common/must.ts';
 import { openJudged } from '../support/judge/judged.ts';
 import { until } from '../support/poll.ts';
 import { freePort } from '../support/port.ts';
+import { inherited } from '../support/service/serve.ts';
 import type { Stack } from '../support/service/stack.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { killFamily } from './kills.ts';
@@ -26,17 +27,18 @@ const OUTPUT_MAX_CHARS = 4 << 20;
 
 export type Apart = AsyncDisposable &
   Pick<Stack, 'call' | 'projectId' | 'dataDir' | 'logs'> & {
-    /** kill -9, and a new start. Returns when the service answers again. */
+    /** Sends SIGKILL and starts the role again. Returns when the service responds again. */
     kill(role: Role): Promise<void>;
     /** Ends all three with SIGTERM. */
     stop(): Promise<void>;
   };
 
-/** What runs a role, if not this Node: a program and its words before the role's name. */
+/** The program that runs a role, and its arguments before the role's name. Default: this Node. */
 type Commands = { readonly [role in Role]?: readonly [string, ...string[]] };
 
 /**
- * Starts the three, on a temporary data directory and a free port. `extra` are more variables.
+ * Starts all three roles, on a temporary data directory and a free port. `extra` are additional
+ * variables.
  */
 export async function startApart(
   extra: Record<string, string> = {},
@@ -60,7 +62,7 @@ export async function startApart(
   });
   opened.defer(() => roles.stop());
   roles.start('core');
-  // Core makes it at its first start; the others read it.
+  // Core creates the token at its first start; the others read it.
   await until(() => existsSync(join(dataDir, 'core.sock')), READY_LIMIT_MS);
   roles.start('gateway');
   roles.start('runner');
@@ -114,7 +116,7 @@ function openRoles(commands: Commands, env: Record<string, string>) {
       running.set(role, child);
     },
     kill: (role: Role) => end(role, (child) => killFamily(must(child.pid, 'pid'))),
-    /** Core last: the others need it to end well. */
+    /** Core last: the others need core for a clean end. */
     async stop(): Promise<void> {
       await Promise.all([end('gateway', terminate), end('runner', terminate)]);
       await end('core', terminate);
@@ -137,10 +139,4 @@ function caller(url: string, apiKey: string): Stack['call'] {
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return (await answer.json()) as T;
   };
-}
-
-/** The tester's own environment without any TABERN_* of theirs. */
-function inherited(): Record<string, string | undefined> {
-  const isTheirs = (name: string) => name.startsWith('TABERN_') && name !== 'TABERN_CHROME';
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isTheirs(name)));
 }

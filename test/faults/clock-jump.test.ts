@@ -1,4 +1,4 @@
-/** Sessions on a machine whose clock is set while they run, and while core is away. */
+/** Sessions on a machine whose clock is set while they run, and while core is down. */
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,12 +17,12 @@ const PRELOAD = fileURLToPath(new URL('../support/service/clock-preload.ts', imp
 const BIN = fileURLToPath(new URL('../../gateway/bin.ts', import.meta.url));
 const TYPE = 'functions.invocations.completed';
 const HOUR_MS = 3_600_000;
-/** A restart of core takes less than twice of it, also on a busy machine. */
+/** A restart of core takes less than twice this time, also on a busy machine. */
 const LEASE_MS = 8_000;
-/** Several renewals and sweeps, and longer than a lease that nobody renews. */
+/** Several renewals and sweeps, and longer than a lease that is not renewed. */
 const WHILE_MS = LEASE_MS + 4_000;
 const SETTLE_MS = 2_000;
-/** Far more than that, on a busy machine. */
+/** Far more than the time needed on a busy machine. */
 const FOLLOW_LIMIT_MS = 60_000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -54,7 +54,7 @@ async function openScene(offMs = 0) {
   const kept = opened.move();
   return {
     apart,
-    /** Sets the clock, of processes that run in these roles and of all that start from now on. */
+    /** Sets the clock of the running processes of these roles and of all later processes. */
     setClock(offMs: number, roles: readonly Role[] = ROLES): void {
       writeFileSync(file, String(offMs));
       const isOf = new RegExp(` (${roles.join('|')})$`);
@@ -62,7 +62,7 @@ async function openScene(offMs = 0) {
       assert.is(running.length, roles.length);
       signalAll(running, 'SIGUSR2');
     },
-    /** Core tells what is new by this clock. */
+    /** Core writes the time of an update from this clock. */
     async checkFollows(offMs: number): Promise<void> {
       const change = {
         method: 'PATCH',
@@ -75,7 +75,7 @@ async function openScene(offMs = 0) {
       };
       await until(isFollowed, FOLLOW_LIMIT_MS);
     },
-    /** The session is there, for the service and for its client. */
+    /** Checks that the service and the client still have the session. */
     async checkSession(): Promise<void> {
       await pause(WHILE_MS);
       const { status } = await apart.call<Session>(`/v1/sessions/${session.id}`);
@@ -91,16 +91,16 @@ async function openScene(offMs = 0) {
 }
 
 for (const hours of [1, -1]) {
-  test(`a clock that is set by ${hours} h ends no session`, async () => {
+  test(`setting the clock by ${hours} h ends no session`, async () => {
     await using scene = await openScene();
     scene.setClock(hours * HOUR_MS);
     await scene.checkSession();
   });
 
-  test(`a clock that is set by ${hours} h while core is away ends no session`, async () => {
+  test(`setting the clock by ${hours} h while core is down ends no session`, async () => {
     await using scene = await openScene();
     scene.setClock(hours * HOUR_MS, ['runner', 'gateway']);
-    await scene.apart.kill('core'); // and a new start
+    await scene.apart.kill('core'); // SIGKILL and a new start
     await scene.checkSession();
   });
 }
@@ -109,13 +109,13 @@ for (const [name, aheadMs] of [
   ['2 h', 2 * HOUR_MS],
   ['30 days', 30 * DAY_MS],
 ] as const) {
-  test(`core follows a clock that was ${name} ahead at its start: back, and forward`, async () => {
+  test(`core follows a clock that was ${name} ahead at its start, back and forward`, async () => {
     await using scene = await openScene(aheadMs);
     await scene.checkFollows(aheadMs);
     scene.setClock(0);
     await scene.checkFollows(0);
     await scene.checkSession();
-    await scene.apart.kill('core'); // what is stored is not ahead any more
+    await scene.apart.kill('core'); // stored times are no longer ahead
     await scene.checkFollows(0);
     await scene.checkSession();
     scene.setClock(aheadMs);

@@ -1,6 +1,6 @@
 /**
- * A database that is damaged: found after an end that was not clean, 70 once (a restart may cure
- * it), then 78 with the line to restore by. `tabern core` runs as an operator runs it.
+ * A damaged database, found after an unclean end: exit code 70 once (a restart may help), then 78
+ * with the restore command. `tabern core` runs as a real command.
  */
 import { existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const test = suite('damage');
 const STORAGE = 70;
 const OPERATOR = 78;
 
-/** A core that ended cleanly, started again, and was killed. */
+/** Starts and ends core cleanly, starts it again and kills it. */
 async function killedCore(dataDir: string): Promise<void> {
   const env = { TABERN_DATA: dataDir };
   {
@@ -26,8 +26,8 @@ async function killedCore(dataDir: string): Promise<void> {
   assert.ok(existsSync(join(dataDir, 'tabern.db-wal')));
 }
 
-/** Spoils the first page of a table that no start reads. */
-function spoil(dataDir: string): { mend(): void } {
+/** Overwrites the first page of a table that is not read at the start. */
+function spoil(dataDir: string): { repair(): void } {
   const path = join(dataDir, 'tabern.db');
   const db = new Sqlite(path, { readonly: true });
   const [page, size] = [
@@ -39,10 +39,10 @@ function spoil(dataDir: string): { mend(): void } {
   const write = (bytes: Uint8Array) =>
     void writeSync(openSync(path, 'r+'), bytes, 0, size, (page - 1) * size);
   write(Buffer.alloc(size, 0xaa));
-  return { mend: () => write(before) };
+  return { repair: () => write(before) };
 }
 
-test('after an end that was not clean: 70, then 78 with the line to restore by', async () => {
+test('a damaged database ends core with 70, then with 78 and the restore command', async () => {
   await using dir = tempDirectory();
   const dataDir = join(dir.path, 'data');
   await killedCore(dataDir);
@@ -57,7 +57,7 @@ test('after an end that was not clean: 70, then 78 with the line to restore by',
   assert.is(third.code, OPERATOR, third.err);
 });
 
-test('a file that is no database any more ends the same way', async () => {
+test('a damaged header of the database ends core with 70, then with 78', async () => {
   await using dir = tempDirectory();
   const dataDir = join(dir.path, 'data');
   {
@@ -71,14 +71,14 @@ test('a file that is no database any more ends the same way', async () => {
   assert.match(second.err, /tabern restore/);
 });
 
-test('what a restart cures is forgotten by a clean end; a whole database serves', async () => {
+test('a repaired database serves, and a clean end clears the mark of damage', async () => {
   await using dir = tempDirectory();
   const dataDir = join(dir.path, 'data');
   await killedCore(dataDir);
-  const { mend } = spoil(dataDir);
+  const { repair } = spoil(dataDir);
   assert.is((await tabern(['core'], { TABERN_DATA: dataDir }).ended).code, STORAGE);
   assert.ok(existsSync(join(dataDir, 'damaged')));
-  mend();
+  repair();
   {
     await using _ = await startCore({ TABERN_DATA: dataDir });
   }

@@ -1,7 +1,7 @@
 /**
- * A disk that can lose its power: ext4 on a file, mounted by a loop device. The shutdown that the
- * file system offers for this purpose drops whatever is not on the disk yet, its journal included.
- * Needs root and loop devices.
+ * A disk that can lose its power: ext4 on a file, mounted by a loop device. The file system's own
+ * shutdown call drops all data that is not on the disk, its journal included. Needs root and loop
+ * devices.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
@@ -17,14 +17,16 @@ const SHUTDOWN = `
 
 export type Disk = AsyncDisposable & {
   path: string;
-  /** Brings all that was written so far onto the disk. */
+  /** Writes all pending data to the disk. */
   sync(): void;
   losePower(): void;
-  /** The power is back: what was on the disk is there. Nothing may have a file of it open. */
+  /**
+   * Mounts the disk again, with the data that it had. No process may have one of its files open.
+   */
   mountAgain(): void;
 };
 
-/** Whether this process may have such a disk. */
+/** Whether this process can create such a disk. */
 export function hasDisks(): boolean {
   if (process.getuid?.() !== 0) return false;
   try {
@@ -53,7 +55,7 @@ export function openDisk(): Disk {
     losePower: () => run('perl', '-e', SHUTDOWN, path),
     mountAgain() {
       unmount();
-      // A copy: who took our mounts along into a namespace of theirs keeps the first one alive.
+      // A copy: a process in another mount namespace may keep the first one mounted.
       run('cp', '--sparse=always', image, left);
       mount(left);
     },

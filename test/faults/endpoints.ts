@@ -1,6 +1,6 @@
 /**
- * What endpoints were told, beside what the database says of it: for runs in which processes are
- * killed. The third endpoint fails now and then, the fourth cuts connections.
+ * Compares the requests that endpoints received with the deliveries in the database, for runs in
+ * which processes are killed. The third endpoint fails at times, the fourth cuts connections.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,28 +13,31 @@ import { tempDirectory } from '../support/temp.ts';
 const ENDPOINTS = 4;
 const SHARE_FAILED = 0.1;
 const SHARE_CUT = 0.02;
-/** In milliseconds: what is due later than this is not waited for. */
+/** In milliseconds: deliveries that are due later are not awaited. */
 const SOON_MS = 30_000;
 const TYPES = ['pending', 'running', 'completed', 'failed'].map(
   (name) => `functions.invocations.${name}`,
 );
 
 export type Endpoints = AsyncDisposable & {
-  /** PEM file with the CAs of all of them. */
+  /** PEM file with the CAs of all endpoints. */
   webhookCa: string;
-  /** Makes each a webhook of the project. */
+  /** Creates a webhook of the project for each endpoint. */
   register(stack: Pick<Stack, 'call'>): Promise<void>;
-  /** Says what came; throws when one was said to know what it does not, or got other bytes. */
+  /**
+   * Describes the requests. Throws when a delivered event did not arrive, or arrived with different
+   * bytes.
+   */
   judged(dataDir: string): string;
 };
 
-/** Starts them. */
+/** Starts the endpoints. */
 export async function startEndpoints(): Promise<Endpoints> {
   await using opened = new AsyncDisposableStack();
   const starting = Array.from({ length: ENDPOINTS }, () => startReceiver());
   const receivers = await Promise.all(starting);
   for (const receiver of receivers) opened.use(receiver);
-  const told = answering(receivers);
+  const answered = answering(receivers);
   const dir = opened.use(tempDirectory());
   const webhookCa = join(dir.path, 'ca.pem');
   writeFileSync(webhookCa, receivers.map(({ caPath }) => readFileSync(caPath)).join('\n'));
@@ -48,10 +51,10 @@ export async function startEndpoints(): Promise<Endpoints> {
       }
     },
     judged(dataDir) {
-      const isMissing = ({ endpoint, id }: Delivered) => !told.has(`${endpoint} ${id}`);
+      const isMissing = ({ endpoint, id }: Delivered) => !answered.has(`${endpoint} ${id}`);
       const missing = deliveredBy(dataDir).filter(isMissing);
       assert.equal(missing, [], 'delivered, and its endpoint knows nothing of it');
-      return summary(receivers, told);
+      return summary(receivers, answered);
     },
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
@@ -59,7 +62,7 @@ export async function startEndpoints(): Promise<Endpoints> {
 
 type Delivered = { endpoint: string; id: string };
 
-/** Deliveries that are under way, or due soon. */
+/** Deliveries that are in flight, or due soon. */
 export function waiting(dataDir: string): number {
   return read(dataDir, (db) =>
     db
@@ -93,12 +96,12 @@ function read<T>(dataDir: string, look: (db: Database.Database) => T): NonNullab
   }
 }
 
-/** How often each `endpoint id` was answered 2xx. */
-type Told = Map<string, number>;
+/** The count of 2xx responses for each `endpoint id`. */
+type Answered = Map<string, number>;
 
-/** The third fails now and then, the fourth cuts connections; both as hooks do. */
-function answering(receivers: readonly Receiver[]): Told {
-  const told: Told = new Map();
+/** The third endpoint fails at times, the fourth cuts connections. */
+function answering(receivers: readonly Receiver[]): Answered {
+  const answered: Answered = new Map();
   const shares = [0, 0, SHARE_FAILED, SHARE_CUT];
   for (const [index, receiver] of receivers.entries()) {
     receiver.otherwise(({ path, headers }) => {
@@ -106,15 +109,15 @@ function answering(receivers: readonly Receiver[]): Told {
         return index === 2 ? 500 : (response) => void response.destroy();
       }
       const name = `${receiver.url}${path} ${headers['webhook-id']}`;
-      told.set(name, (told.get(name) ?? 0) + 1);
+      answered.set(name, (answered.get(name) ?? 0) + 1);
       return 204;
     });
   }
-  return told;
+  return answered;
 }
 
-/** Says what came; throws when an event came again with other bytes. */
-function summary(receivers: readonly Receiver[], told: Told): string {
+/** Describes the requests. Throws when an event was repeated with different bytes. */
+function summary(receivers: readonly Receiver[], answered: Answered): string {
   const requests = receivers.flatMap((receiver) => receiver.requests);
   const bodies = new Map<string, Buffer>();
   for (const { headers, body } of requests) {
@@ -123,7 +126,7 @@ function summary(receivers: readonly Receiver[], told: Told): string {
     assert.ok(body.equals(first), `${id} came with other bytes`);
     bodies.set(id, first);
   }
-  const twice = [...told.values()].reduce((sum, times) => sum + times - 1, 0);
+  const twice = [...answered.values()].reduce((sum, times) => sum + times - 1, 0);
   const sent = `${requests.length} requests, ${twice} duplicates`;
-  return `${bodies.size} events, ${told.size} delivered, ${sent}`;
+  return `${bodies.size} events, ${answered.size} delivered, ${sent}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Every flood and bomb of the attacks, and what keeps a process of the service busy, on the whole
- * service: a second tenant's round trips stay below a second, and its session stays RUNNING.
+ * All floods and bombs of the attacks against the whole service: a second tenant's round trips stay
+ * below a second, and its session stays RUNNING.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -18,35 +18,37 @@ import { boot, type Stack } from '../support/service/stack.ts';
 
 const test = suite('faults/head-of-line');
 const MANIFEST = '{"name":"attack","version":"1.0.0","private":true,"type":"module"}';
-/** An attack that does not end by itself is cancelled then. */
+/** After this time an attack is cancelled. */
 const ATTACK_MS = 4_000;
-/** Of a cancelled one: core itself ends what its runner did not within two minutes. */
+/** For a cancelled invocation: after two minutes core ends it without its runner. */
 const CANCEL_LIMIT_MS = 180_000;
 const MESSAGE_BYTES = 14_000_000;
-/** Of the second tenant's clocks: for what an attack left under way; for what nobody reads. */
+/** Rounds of the second tenant's clocks: after an attack, and while messages are not read. */
 const SOME_ROUNDS = 5;
 const MANY_ROUNDS = 40;
-/** Of an invocation's handler: nothing listens there. */
+/** Params of a handler: ports without a listener. */
 const PARAMS = { port: 1, udpPort: 1, pid: 1 };
 
 type Name = (typeof headOfLine)[number]['name'];
 type Act = (scene: Scene) => Promise<void>;
 type Scene = {
   stack: Stack;
-  /** Judges the clocks since the last look. */
+  /** Checks the clocks since the last check. */
   check(name: string, rounds?: number): Promise<void>;
 };
 
 const ACTS: Readonly<Record<Name, Act>> = {
-  'every flood above, beside a session of another project': (scene) => runAll(floods, scene),
-  'every bomb above, beside a session of another project': (scene) => runAll(memory, scene),
+  'every flood above, with a concurrent session of another project': (scene) =>
+    runAll(floods, scene),
+  'every bomb above, with a concurrent session of another project': (scene) =>
+    runAll(memory, scene),
   'a CDP command of 14 MB with a million members': (scene) =>
     send(scene, [
       filled('{"id":1,"method":"Runtime.evaluate","params":{', (at) => `"k${at}":1`, '}}'),
     ]),
-  'a CDP command of 14 MB that is nested, and no JSON': (scene) =>
+  'a CDP command of 14 MB of nested, invalid JSON': (scene) =>
     send(scene, [`{"id":1,"method":"A.a","params":${'['.repeat(MESSAGE_BYTES)}`]),
-  'a flood of 100,000 CDP commands whose answers are not read': (scene) =>
+  'a flood of 100,000 CDP commands with unread responses': (scene) =>
     send(
       scene,
       Array.from({ length: 100_000 }, (_, id) => `{"id":${id},"method":"Browser.getVersion"}`),
@@ -58,16 +60,16 @@ const ACTS: Readonly<Record<Name, Act>> = {
     assert.is((await ended(stack, id)).status, 'COMPLETED');
     for (let i = 0; i < 10; i++) {
       const answer = await stack.fetch(`/v1/functions/invocations/${id}`);
-      await answer.arrayBuffer(); // a refusal is as good: it is the others who are judged
+      await answer.arrayBuffer(); // the response may be a refusal: only the other tenant is checked
     }
   },
   'a build whose package.json has 24 MiB of members': async ({ stack }) => {
-    // of the size that an archive may have: it hardly compresses
+    // of the largest allowed archive: random text hardly compresses
     const unit = () => `"${randomBytes(12).toString('base64')}":{}`;
     const manifest = filled('{"name":"attack","x":{', unit, '}}', 24 << 20);
     await publish(stack, { 'package.json': manifest, 'index.ts': '' }).catch(isBuildFailure);
   },
-  'proxies whose patterns count to a thousand, again and again': async ({ stack }) => {
+  'proxy patterns with repeats of a thousand, repeatedly': async ({ stack }) => {
     const domainPattern = 'a{1000}'.repeat(290);
     const proxies = Array.from({ length: 20 }, () => {
       return { type: 'external', server: 'http://127.0.0.1:9', domainPattern };
@@ -79,7 +81,7 @@ const ACTS: Readonly<Record<Name, Act>> = {
 
 const runs = headOfLine.flatMap((row) => placesOf(row).map((place) => ({ ...row, place })));
 for (const { name, place } of runs) {
-  test(`${place}: nobody else notices ${name}`, async () => {
+  test(`${place}: another project is not slowed by ${name}`, async () => {
     await using stack = await boot({ isDirect: true, env: SERVICE_ENV[place] });
     await using tenant = await openSecondTenant(stack);
     await tenant.after(SOME_ROUNDS);
@@ -92,14 +94,14 @@ for (const { name, place } of runs) {
     await ACTS[name]({ stack, check });
     await check(name);
     assert.equal(slow, []);
-    // a lease that core has ended may be the attack's own, which ended while it was renewed
+    // not checked: a lease that core has ended may be the attack's, renewed while it ended
     assert.not.match(stack.logs(), /work was lost|the runner ended/);
   });
 }
 
 test.run();
 
-/** One invocation each; what does not end is cancelled. */
+/** One invocation of each attack; an endless one is cancelled. */
 async function runAll(attacks: readonly Attack[], { stack, check }: Scene): Promise<void> {
   const bodies = attacks.flatMap(({ body }, index): [string, string][] =>
     body === undefined ? [] : [[`a${index}`, body]],
@@ -128,7 +130,7 @@ async function overOrCancelled(stack: Stack, id: string): Promise<void> {
   });
 }
 
-/** Sends them to a session of the attacker, and reads nothing. */
+/** Sends the messages to a session of the attacker and reads no response. */
 async function send({ stack, check }: Scene, messages: readonly string[]): Promise<void> {
   const { connectUrl } = await stack.call<{ connectUrl: string }>('/v1/sessions', { json: {} });
   const client = new WebSocket(connectUrl);
@@ -137,7 +139,7 @@ async function send({ stack, check }: Scene, messages: readonly string[]): Promi
   client.pause();
   for (const message of messages) client.send(message, () => {});
   const isSent = () => client.bufferedAmount === 0 || client.readyState !== WebSocket.OPEN;
-  await until(isSent, 2 * ATTACK_MS).catch(() => {}); // who does not read is not read either
+  await until(isSent, 2 * ATTACK_MS).catch(() => {}); // without reads, no end of writes
   await check('what the service has of it', MANY_ROUNDS);
   client.terminate();
 }

@@ -1,4 +1,4 @@
-/** The judge of the fault tests judges: a good history passes, and each planted fault is named. */
+/** The checks of the fault tests: a correct history passes, and each planted fault is reported. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,14 +10,15 @@ import { brokenPromises } from './history.ts';
 
 const SCHEMA = fileURLToPath(new URL('../../core/store/sqlite/schema', import.meta.url));
 
-/** One project and webhook; an invocation that completed and was delivered, and one that failed. */
+/** One project and webhook; a completed and a failed invocation, both delivered. */
 const GOOD = `
   INSERT INTO projects (id, name, default_timeout, concurrency, created_at, updated_at)
     VALUES ('p', 'default', 900, 25, 1, 1);
   INSERT INTO blobs VALUES ('a', 'p', 'BUILD_ARCHIVE', 1, 'x', 1);
   INSERT INTO builds (id, project_id, entrypoint, archive_blob_id, status, created_at, updated_at,
     expires_at) VALUES ('b', 'p', 'index.ts', 'a', 'COMPLETED', 1, 1, 9);
-  INSERT INTO functions VALUES ('f', 'p', 'trivial', 1, 1);
+  INSERT INTO functions (id, project_id, name, created_at, updated_at)
+    VALUES ('f', 'p', 'trivial', 1, 1);
   INSERT INTO versions VALUES ('v', 'p', 'f', 'b', NULL, NULL, 1);
   INSERT INTO queues (kind, project_id, cap, vtime) VALUES ('invocation', 'p', 25, 3);
   INSERT INTO webhooks (id, project_id, endpoint, endpoint_key, event_types, status, created_at,
@@ -27,7 +28,7 @@ const GOOD = `
   ${invocation('two', 'FAILED', `'{"code":"WORKLOAD_ERROR"}'`)}`;
 
 const FAULTS: Record<string, { sql: string; says: RegExp }> = {
-  'an acknowledged invocation that is gone': {
+  'a lost acknowledged invocation': {
     sql: `DELETE FROM deliveries WHERE event_id = 'e-one'; DELETE FROM events WHERE id = 'e-one';
       DELETE FROM invocations WHERE id = 'one'`,
     says: /^one was acknowledged, and lost$/,
@@ -37,7 +38,7 @@ const FAULTS: Record<string, { sql: string; says: RegExp }> = {
       DELETE FROM deliveries WHERE event_id = 'e-one'; DELETE FROM events WHERE id = 'e-one'`,
     says: /^one never ended: RUNNING/,
   },
-  'a status that was swapped': {
+  'a swapped status': {
     sql: `UPDATE invocations SET status = 'FAILED', cause = '{}' WHERE id = 'one'`,
     says: /^one is FAILED, its end events: \[functions\.invocations\.completed\]$/,
   },
@@ -68,20 +69,20 @@ const FAULTS: Record<string, { sql: string; says: RegExp }> = {
     sql: `DELETE FROM deliveries WHERE event_id = 'e-two'`,
     says: /failed of two: its delivery is missing/,
   },
-  'a delivery that waits for ever': {
+  'a delivery that stays in flight': {
     sql: `UPDATE deliveries SET state = 'in_flight' WHERE event_id = 'e-two'`,
     says: /failed of two: its delivery is in_flight/,
   },
-  'a delivery that waits, where none may': {
+  'a waiting delivery without mayWait': {
     sql: `UPDATE deliveries SET state = 'pending', due = 5002, tries = 1 WHERE event_id = 'e-two'`,
     says: /failed of two: its delivery is pending/,
   },
-  'a job that is left': {
+  'a leftover job': {
     sql: `INSERT INTO jobs (id, kind, project_id, state, expires_at, created_at)
       VALUES ('one', 'invocation', 'p', 'running', 9, 1)`,
     says: /^job one is left: running/,
   },
-  'a counter that is off': {
+  'a wrong counter': {
     sql: `UPDATE queues SET running = 1`,
     says: /^invocation queue counts 0 ready, 1 running/,
   },
@@ -89,12 +90,12 @@ const FAULTS: Record<string, { sql: string; says: RegExp }> = {
 
 const history = suite('history');
 
-history('a good history has nothing wrong', async () => {
+history('a correct history has no errors', async () => {
   assert.equal(await judged(''), []);
 });
 
 for (const [name, { sql, says }] of Object.entries(FAULTS)) {
-  history(`${name} is named`, async () => {
+  history(`${name} is reported`, async () => {
     const broken = await judged(sql);
     assert.is(broken.length, 1, broken.join('\n'));
     assert.match(broken[0] ?? '', says);
@@ -106,7 +107,7 @@ const WAITING = `
   INSERT INTO attempts (delivery_id, n, trigger, endpoint, started_at, ended_at, outcome)
   SELECT id, 1, 'event', 'https://e', 1, 2, 'http' FROM deliveries WHERE event_id = 'e-two';`;
 
-history('a delivery that waits as the schedule says may wait, where it may', async () => {
+history('a delivery that waits for its scheduled retry is accepted with mayWait', async () => {
   assert.equal(await judged(WAITING, { mayWait: true }), []);
   for (const due of [3_000, 6_003]) {
     const sql = `${WAITING} UPDATE deliveries SET due = ${due} WHERE event_id = 'e-two'`;

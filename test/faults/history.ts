@@ -1,7 +1,7 @@
 /**
- * Judges the database file of a stopped service: what was acknowledged is there, each invocation
- * ended once, with its session, its event and its deliveries.
- * Reads only; one line for each thing that is wrong.
+ * Checks the database file of a stopped service: every acknowledged invocation exists and ended
+ * once, with its session, its event and its deliveries. Reads only, and returns one line for each
+ * error.
  */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -23,8 +23,8 @@ const SESSION_ENDS: Record<string, readonly string[]> = {
 };
 
 /**
- * What is wrong with the history; empty when every promise was kept. `mayWait`: a delivery whose
- * attempts failed may wait for its next one, at a time that the schedule gives.
+ * The errors of the history; empty when there is none. `mayWait`: a delivery with failed attempts
+ * may wait for its next attempt, at the time of the schedule.
  */
 export function brokenPromises(
   dataDir: string,
@@ -87,7 +87,7 @@ type DeliveryRow = {
   failedAt: number | null;
 };
 
-/** Every event has one delivery for each webhook that subscribes, and that arrived or may wait. */
+/** Every event has one delivery for each subscribed webhook, delivered or allowed to wait. */
 function wrongDeliveries(db: Database.Database, mayWait: boolean): string[] {
   const rows = db
     .prepare<[], DeliveryRow>(`
@@ -104,7 +104,9 @@ function wrongDeliveries(db: Database.Database, mayWait: boolean): string[] {
     .map(({ id, type, state }) => `${type} of ${id}: its delivery is ${state ?? 'missing'}`);
 }
 
-/** Whether the next attempt is due when the last failure says. Source: proto/spec/webhooks.md 6. */
+/**
+ * Whether the next attempt is due at the time of the schedule. Source: proto/spec/webhooks.md 6.
+ */
 function isScheduled({ state, tries, due, failedAt }: DeliveryRow): boolean {
   const delay = DELAYS_MS[tries - 1];
   if (state !== 'pending' || delay === undefined || failedAt === null) return false;

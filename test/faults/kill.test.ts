@@ -1,7 +1,7 @@
 /**
- * kill -9 of the service and of the runner, in turn, at random moments under load.
- * No acknowledged invocation is lost, each ends once with its event and its delivery, and
- * nothing is left behind. The seed of the moments is printed with a failure: TABERN_TEST_SEED.
+ * kill -9 of the service and of the runner, in turn, at random moments under load. No acknowledged
+ * invocation is lost, each ends once with its event and its delivery, and no job is left. A failure
+ * prints the seed of the moments: TABERN_TEST_SEED.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -9,15 +9,16 @@ import { ended, publish } from '../support/clients/functions.ts';
 import { until } from '../support/poll.ts';
 import { type Receiver, startReceiver } from '../support/servers/receiver.ts';
 import { boot, type Stack } from '../support/service/stack.ts';
+import { sized } from '../support/whole.ts';
 import { brokenPromises } from './history.ts';
 import { killsUnder, seeded } from './kills.ts';
 import { type Load, startLoad } from './load.ts';
 
-const ROUNDS = 20;
+const ROUNDS = sized(6, 20);
 const CLIENTS = 4;
 /**
- * An invocation whose runner vanished is FAILED 10 s after its lease ended (issue 2); twice that,
- * for a machine that is busy: core's tests judge the time by their own clock.
+ * An invocation of a lost runner is FAILED 10 s after the end of its lease (issue 2). Twice that
+ * for a busy machine: core's tests check the time with their own clock.
  */
 const ENDED_MS = 2 * (15_000 + 10_000);
 const DELIVERED_MS = 120_000;
@@ -25,7 +26,7 @@ const ENDS = ['functions.invocations.completed', 'functions.invocations.failed']
 
 const kill = suite('kill');
 
-kill('twenty kills lose nothing that was acknowledged, and leave nothing behind', async () => {
+kill(`${ROUNDS} kills lose no acknowledged invocation and leave no job`, async () => {
   const random = seeded(Number(process.env['TABERN_TEST_SEED'] ?? Date.now() % 1e6));
   console.log(`TABERN_TEST_SEED=${random.seed}`); // shown when the file is red
   await using receiver = await startReceiver();
@@ -46,9 +47,10 @@ kill('twenty kills lose nothing that was acknowledged, and leave nothing behind'
 
 kill.run();
 
-/** Every acknowledged invocation is over, and the endpoint knows of each. */
+/** Waits until every acknowledged invocation has ended and was delivered. */
 async function settled(stack: Stack, load: Load, receiver: Receiver): Promise<void> {
   for (const id of load.acknowledged) await ended(stack, id, ENDED_MS);
-  const told = () => new Set(receiver.requests.map(({ body }) => JSON.parse(`${body}`).resourceId));
-  await until(() => load.acknowledged.every((id) => told().has(id)), DELIVERED_MS);
+  const delivered = () =>
+    new Set(receiver.requests.map(({ body }) => JSON.parse(`${body}`).resourceId));
+  await until(() => load.acknowledged.every((id) => delivered().has(id)), DELIVERED_MS);
 }

@@ -1,14 +1,12 @@
-/** kill -9 of the service and of the runner, in turn, at random moments that a seed repeats. */
+/** kill -9 of the service and of the runner, in turn, at random moments of a seed. */
 import { until } from '../support/poll.ts';
 import { familyOf, stillRunning } from '../support/service/processes.ts';
 import type { Stack } from '../support/service/stack.ts';
 import type { Load } from './load.ts';
 
-/**
- * A kill comes this long after the service or the runner is ready: in every phase of an invocation.
- */
+/** The time from a ready service or runner to the kill: in every phase of an invocation. */
 const KILL_AFTER_MS = { min: 60, max: 1_200 };
-/** What a killed process leaves is gone within 15 s: here three times that. */
+/** Descendants of a killed process end within 15 s; here three times that. */
 const GONE_MS = 45_000;
 
 export type Seeded = { (): number; seed: number };
@@ -21,7 +19,7 @@ export function killsUnder(load: Load, stack: Stack, kills: Kills): Promise<void
   );
 }
 
-/** Each comes when something was acknowledged since the one before. */
+/** Kills only after an invocation was acknowledged since the last kill. */
 export async function atMoments(
   load: Load,
   { rounds, random }: Kills,
@@ -38,7 +36,7 @@ export async function atMoments(
   }
 }
 
-/** Everything goes with it, before it comes back: nobody else would end what it left. */
+/** Kills all its descendants before the new start: no other process would end them. */
 async function killService(stack: Stack): Promise<void> {
   await stack.kill('SIGKILL');
   const isGone = () => stack.leftovers().every((line) => !line.startsWith('process'));
@@ -48,13 +46,13 @@ async function killService(stack: Stack): Promise<void> {
   await stack.restart();
 }
 
-/** Its jails and Chromes go with it, and the service starts another. */
+/** Its jails and Chromes are killed too, and the service starts another runner. */
 async function killRunner(stack: Stack): Promise<void> {
   await killFamily(await stack.runnerPid());
   await stack.runnerPid();
 }
 
-/** kill -9 of a runner; whatever descends from it is gone when this returns. */
+/** kill -9 of a runner. All its descendants have ended when this returns. */
 export async function killFamily(pid: number): Promise<void> {
   const family = familyOf(pid);
   process.kill(pid, 'SIGKILL');
@@ -64,7 +62,7 @@ export async function killFamily(pid: number): Promise<void> {
   });
 }
 
-/** Numbers in [0, 1) that the seed repeats (mulberry32). */
+/** Numbers in [0, 1), the same for the same seed (mulberry32). */
 export function seeded(seed: number): Seeded {
   let state = seed;
   const next = () => {

@@ -1,24 +1,21 @@
 /**
- * Clients that invoke a function without pause and write down what was acknowledged. A client that
- * is told nothing (the service died in between) writes nothing down: that invocation may exist or
- * not.
+ * Clients that invoke a function without pause and record the acknowledged ids. Without a response
+ * (the service died) nothing is recorded: the invocation may exist or not.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { invoke, isOver } from '../support/clients/functions.ts';
 import type { Stack } from '../support/service/stack.ts';
 
-/**
- * A client stops waiting for an invocation after this and goes on: its fate is checked at the end.
- */
+/** After this time a client continues without the invocation, which is checked at the end. */
 const PATIENCE_MS = 2_000;
 const POLL_MS = 30;
 
 export type Load = {
-  /** Ids of invocations that were answered 202. */
+  /** Ids of invocations with a 202 response. */
   acknowledged: readonly string[];
-  /** What the failed requests said, each once: they fail while the service is down. */
+  /** The errors of failed requests, each once: requests fail while the service is down. */
   failures: ReadonlySet<string>;
-  /** Lets each client finish what it does, and ends. */
+  /** Ends after each client has finished its request. */
   stop(): Promise<void>;
 } & AsyncDisposable;
 
@@ -34,7 +31,7 @@ export function startLoad(stack: Pick<Stack, 'call'>, functionId: string, client
         acknowledged.push(id);
         await watched(stack, id);
       } catch (error) {
-        failures.add(String(error)); // refused or cut off: nothing was promised
+        failures.add(String(error)); // refused or cut off: not acknowledged
         await pause(POLL_MS);
       }
     }
@@ -47,7 +44,7 @@ export function startLoad(stack: Pick<Stack, 'call'>, functionId: string, client
   return { acknowledged, failures, stop, [Symbol.asyncDispose]: stop };
 }
 
-/** Reads the invocation until it is over or patience is. */
+/** Polls the invocation until its end or a deadline. */
 async function watched(stack: Pick<Stack, 'call'>, id: string): Promise<void> {
   const deadline = performance.now() + PATIENCE_MS;
   while (performance.now() < deadline) {

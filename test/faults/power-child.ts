@@ -1,6 +1,6 @@
 /**
- * The process whose disk loses its power, for power-stored.test.ts. It says `begun`, then a line
- * for each thing that it was promised; it ends by SIGKILL only.
+ * The process of power-stored.test.ts whose disk loses its power. Prints `begun`, then a line for
+ * each acknowledgement; ends by SIGKILL only.
  */
 import { createReadStream, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ switch (what) {
     await save(rest[0] ?? '', rest[1] ?? '');
 }
 
-/** A context's content again and again, as core takes it from a runner. */
+/** Saves a context's content repeatedly, as core receives it from a runner. */
 async function save(projectId: string, contextId: string): Promise<void> {
   const store = await openStore({ dir, durability: 'full', onFatal: () => process.exit(70) });
   const files = await openBlobFiles(join(dir, 'blobs'));

@@ -1,6 +1,6 @@
 /**
- * power-loss: nothing that a runner keeps is used when it is not whole. The real caches write onto
- * a disk of its own, which loses its power; then a runner of the next boot opens them.
+ * power-loss: a runner uses no incomplete file of its cache. The real caches write to a separate
+ * disk, which loses its power; then a runner of the next boot opens them.
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ const wanted = {
   sha256: createHash('sha256').update(BUNDLE).digest('hex'),
 };
 
-/** The caches of a runner on that directory, after `boot`; core has one bundle. */
+/** The caches of a runner in that directory, after `boot`; core has one bundle. */
 async function openCaches(dir: string, boot: string) {
   await openCacheDir(dir, { log, boot });
   let reads = 0;
@@ -55,7 +55,7 @@ async function fill(dir: string, root: string): Promise<void> {
   await installed.keep(KEPT, root, PACKAGE.length);
 }
 
-/** What the next runner uses, with what it must be; an install may be made again. */
+/** The files that the next runner uses, with their expected content; an install may be repeated. */
 async function check(dir: string, boot: string, root: string): Promise<number> {
   const { bundles, installed, reads } = await openCaches(dir, boot);
   const { path } = await bundles.get(wanted, signal);
@@ -67,7 +67,7 @@ async function check(dir: string, boot: string, root: string): Promise<number> {
   return reads();
 }
 
-/** Named in a directory that is on the disk, and not whole there. */
+/** Files with their name on the disk, but without their content. */
 function cutIn(dir: string): string[] {
   return readdirSync(dir, { recursive: true, encoding: 'utf8' })
     .map((name) => join(dir, name))
@@ -79,7 +79,7 @@ if (hasDisks()) {
     await using disk = openDisk();
     const dir = join(disk.path, 'cache');
     await fill(dir, join(disk.path, 'build'));
-    // Names are on the disk by what others sync there: core's database lies beside the cache.
+    // Names reach the disk by other syncs: core's database is beside the cache.
     writeFileSync(join(disk.path, 'beside'), 'x', { flush: true });
     disk.losePower();
     disk.mountAgain();
@@ -88,8 +88,8 @@ if (hasDisks()) {
   });
 }
 
-// Also where no disk can be had.
-power('of the same boot all is used again', async () => {
+// Also without such a disk.
+power('the whole cache is used again in the same boot', async () => {
   await using temp = tempDirectory();
   const dir = join(temp.path, 'cache');
   await fill(dir, join(temp.path, 'build'));

@@ -1,6 +1,6 @@
 /**
- * power-loss: a small file of keys/ that was used once is there afterwards, whole. A disk of its
- * own loses the power; nothing of it is open at that time, so no process has to end.
+ * power-loss: a file of keys/ that was used once is intact afterwards. A separate disk loses the
+ * power; no file of it is open at that time, so no process has to end.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,25 +23,22 @@ const MAKERS: Record<string, (dataDir: string) => unknown> = {
 
 for (const [name, make] of Object.entries(MAKERS)) {
   if (!hasDisks()) break;
-  power(
-    `power-loss: keys/${name} is what it was, in a data directory made just before`,
-    async () => {
-      await using disk = openDisk();
-      const dataDir = join(disk.path, 'a', 'data');
-      make(dataDir);
-      const path = join(dataDir, 'keys', name);
-      const before = readFileSync(path, 'utf8');
-      disk.losePower();
-      disk.mountAgain();
-      assert.is(readFileSync(path, 'utf8'), before);
-      make(dataDir);
-      assert.is(readFileSync(path, 'utf8'), before);
-    },
-  );
+  power(`power-loss: keys/${name} of a new data directory is unchanged`, async () => {
+    await using disk = openDisk();
+    const dataDir = join(disk.path, 'a', 'data');
+    make(dataDir);
+    const path = join(dataDir, 'keys', name);
+    const before = readFileSync(path, 'utf8');
+    disk.losePower();
+    disk.mountAgain();
+    assert.is(readFileSync(path, 'utf8'), before);
+    make(dataDir);
+    assert.is(readFileSync(path, 'utf8'), before);
+  });
 }
 
-// Also where no disk can be had.
-power('each of them is made once', async () => {
+// Also without such a disk.
+power('each key file is created once', async () => {
   await using dir = tempDirectory();
   for (const [name, make] of Object.entries(MAKERS)) {
     make(dir.path);

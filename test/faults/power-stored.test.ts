@@ -1,7 +1,7 @@
 /**
- * power-loss: a restore and a migration are there whole, or have not begun; a context has the
- * content that was acknowledged last, or a later one, whole. Each by a process on a disk of its
- * own; the power goes after an acknowledgement, and at odd moments before one.
+ * power-loss: a restore and a migration are complete or not begun; a context has its last
+ * acknowledged content or a later one, intact. A process writes to a separate disk, which loses its
+ * power after an acknowledgement or at some moment before.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -27,11 +27,11 @@ import { type Disk, hasDisks, openDisk } from './disk.ts';
 const power = suite('power-stored');
 const CHILD = fileURLToPath(new URL('./power-child.ts', import.meta.url));
 const RELEASE = join(import.meta.dirname, '../core/store/upgrade/0.1.0.sql');
-/** In milliseconds after the process has begun; undefined: once it says that it is done. */
+/** In milliseconds after the process has begun; undefined: when the process reports its end. */
 const MOMENTS = [undefined, 10, 60] as const;
 const SAVES_MIN = 30;
 
-/** Runs the child until then, takes the power, and gives what the child said before. */
+/** Runs the child until then, cuts the power, and returns the lines that the child printed. */
 async function lost(
   disk: Disk,
   args: string[],
@@ -45,7 +45,7 @@ async function lost(
   });
   const lines = () => text.split('\n').slice(0, -1);
   await until(() => when(lines()));
-  const said = lines(); // what is said from here on may be of a disk that is gone
+  const said = lines(); // later lines may be about a disk without power
   disk.losePower();
   await ended(child);
   disk.mountAgain();
@@ -67,7 +67,7 @@ async function ended(child: ChildProcess): Promise<void> {
   await once(child, 'close');
 }
 
-/** What is wrong with a data directory: its database, its files, its key. */
+/** The errors of a data directory: its database, its files, its key. */
 function problemsOf(dataDir: string): string[] {
   const { problems, blobs, masterKeyCheck } = inspect(join(dataDir, 'tabern.db'));
   const damaged = blobs.filter(({ id, sha256 }) => hashOf(join(dataDir, 'blobs', id)) !== sha256);
@@ -91,8 +91,8 @@ async function backupIn(dir: string): Promise<string> {
   return join(dir, 'backup.tar');
 }
 
-power('a restore, a migration and saves, without a loss of power', async () => {
-  await using dir = tempDirectory(); // also where no disk can be had
+power('without a loss of power, a restored data directory has no problems', async () => {
+  await using dir = tempDirectory(); // also without such a disk
   const dataDir = join(dir.path, 'data');
   const child = spawn(process.execPath, [CHILD, 'restore', dataDir, await backupIn(dir.path)]);
   await using _ = { [Symbol.asyncDispose]: () => ended(child) };
@@ -101,8 +101,8 @@ power('a restore, a migration and saves, without a loss of power', async () => {
 });
 
 for (const moment of hasDisks() ? MOMENTS : []) {
-  const when = moment === undefined ? 'when it is done' : `after ${moment} ms`;
-  power(`power-loss: a restore ${when} is whole, or core does not take it for one`, async () => {
+  const when = moment === undefined ? 'after its end' : `after ${moment} ms`;
+  power(`power-loss ${when}: a restore is complete, or has no database`, async () => {
     await using dir = tempDirectory();
     const tar = await backupIn(dir.path);
     await using disk = openDisk();
@@ -112,7 +112,7 @@ for (const moment of hasDisks() ? MOMENTS : []) {
     if (existsSync(join(dataDir, 'tabern.db'))) assert.equal(problemsOf(dataDir), []);
   });
 
-  power(`power-loss: a migration ${when} is done or not begun, step by step`, async () => {
+  power(`power-loss ${when}: each step of a migration is done or not begun`, async () => {
     await using disk = openDisk();
     const dir = join(disk.path, 'data');
     mkdirSync(dir);
@@ -142,7 +142,7 @@ for (const moment of hasDisks() ? MOMENTS : []) {
 }
 
 if (hasDisks()) {
-  power('power-loss: a context has what was acknowledged last, or later, whole', async () => {
+  power('power-loss: a context has its last acknowledged content or a later one', async () => {
     await using bench = await openBench(must(ENGINES[0], 'engine'));
     const projectId = await bench.project('p');
     const [id, pairId] = [newId(), newId()];
@@ -161,7 +161,7 @@ if (hasDisks()) {
     const content = db.prepare('SELECT blob_id FROM contexts WHERE id = ?').pluck().get(id);
     const row = db.prepare('SELECT sha256 FROM blobs WHERE id = ?').pluck().get(content);
     db.close();
-    // ids have their times in them: a later one is a save that was not acknowledged any more
+    // ids contain their time: a later id is a save whose acknowledgement was not printed
     assert.ok(String(content) >= must(saved.at(-1), 'a save'), `${content} of ${saved.at(-1)}`);
     assert.is(hashOf(join(dir, 'blobs', String(content))), row);
   });

@@ -1,6 +1,6 @@
 /**
- * power-loss: what was acknowledged is on the disk, and each invocation that is there has its event
- * and its delivery. `synchronous=NORMAL` lost 1,230 of these in 20 rounds (measured).
+ * power-loss: acknowledged invocations are on the disk, each with its event and its delivery.
+ * `synchronous=NORMAL` lost 1,230 of these in 20 rounds (measured).
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,18 +14,19 @@ import { must } from '../../proto/common/must.ts';
 import { ENGINES, openBench } from '../core/store/engines.ts';
 import { bareStore } from '../support/core/bare-store.ts';
 import { until } from '../support/poll.ts';
+import { sized } from '../support/whole.ts';
 import { hasDisks, openDisk } from './disk.ts';
 
 const CHILD = fileURLToPath(new URL('../core/store/crash-child.ts', import.meta.url));
-const ROUNDS = Number(process.env['TABERN_FAULT_ROUNDS'] ?? 3);
-/** In bytes of a line: a UUID and its end. */
+const ROUNDS = sized(1, 3);
+/** In bytes of a line: a UUID and a line feed. */
 const LINE_LENGTH = 37;
 const ACKNOWLEDGED_MIN = 200;
 
 const power = suite('power');
 
 for (let round = 1; round <= ROUNDS && hasDisks(); round += 1) {
-  power(`power-loss: ${round}: all that was acknowledged is there, with its event`, async () => {
+  power(`power-loss: ${round}: acknowledged work is stored, with its event`, async () => {
     await using bench = await openBench(must(ENGINES[0], 'engine'));
     const projectId = await bench.project('p', 1_000_000);
     const { functionId, versionId } = await bench.publish(projectId);
@@ -37,14 +38,14 @@ for (let round = 1; round <= ROUNDS && hasDisks(); round += 1) {
     disk.sync();
     const args = [CHILD, dir, projectId, functionId, versionId];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] });
-    // Before the disk goes, also when this fails: nobody can unmount one that is written to.
+    // Ends before the disk, also after a failure: a disk in use cannot be unmounted.
     await using _ = { [Symbol.asyncDispose]: () => ended(child) };
     let text = '';
     child.stdout.on('data', (chunk: Buffer) => {
       text += chunk;
     });
     await until(() => text.length > ACKNOWLEDGED_MIN * LINE_LENGTH * round);
-    // What is said from here on may be of a disk that is gone already.
+    // Later lines may be about a disk without power.
     const ids = text.split('\n').slice(0, -1);
     disk.losePower();
     await ended(child);
@@ -53,7 +54,7 @@ for (let round = 1; round <= ROUNDS && hasDisks(); round += 1) {
   });
 }
 
-// Also where no disk can be had.
+// Also without such a disk.
 power('power-loss: a commit waits for the disk', async () => {
   await using bare = bareStore('full');
   assert.is(bare.db.pragma('synchronous', { simple: true }), 2, 'FULL');
@@ -68,7 +69,7 @@ async function ended(child: ChildProcess): Promise<void> {
   await once(child, 'close');
 }
 
-/** What is wrong with the database: damage, and what of these ids is missing. */
+/** The errors of the database: damage, and missing ids of these. */
 function lostOf(dir: string, ids: readonly string[]): string[] {
   const db = new Database(join(dir, 'tabern.db'));
   try {

@@ -1,6 +1,6 @@
 /**
- * A runner that is stalled, not dead: its main thread blocks for longer than a lease, blocks for
- * good, or the whole process is stopped and continued. Where the table of attacks says.
+ * A stalled runner: its main thread blocks for longer than a lease, blocks forever, or the whole
+ * process is stopped and continued. In the places that the table of attacks names.
  */
 import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ const test = suite('faults/stalled-runner');
 const PRELOAD = fileURLToPath(new URL('../support/service/stall-preload.ts', import.meta.url));
 const LAUNCHER = fileURLToPath(new URL('../../gateway/tabern.js', import.meta.url));
 const LEASE_MS = 3_000;
-/** Far above any stall that a test waits for. */
+/** Far above any stall of a test. */
 const FOR_GOOD_MS = 3_600_000;
 
 type Session = { id: string; status: string; connectUrl: string };
@@ -49,7 +49,7 @@ async function openScene(place: Place) {
 
 const read = (stack: Stack, { id }: Session) => stack.call<Session>(`/v1/sessions/${id}`);
 
-/** One that runs: on a busy machine a create is answered before its browser has started. */
+/** A running session: on a busy machine the response arrives before the browser has started. */
 async function create(stack: Stack, json: object = { keepAlive: true }): Promise<Session> {
   const made = await stack.call<Session>('/v1/sessions', { json });
   const found = await until(async () => {
@@ -81,7 +81,7 @@ defineFn('slow', () => new Promise((resolve) => setTimeout(() => resolve('whole'
 `,
 };
 
-/** What runs outlives a main thread that blocks for longer than its leases. */
+/** Sessions and invocations survive a main thread that blocks for longer than their leases. */
 async function outlives(place: Place): Promise<void> {
   await using scene = await openScene(place);
   const { stack, stall } = scene;
@@ -93,16 +93,16 @@ async function outlives(place: Place): Promise<void> {
   const path = `/v1/functions/invocations/${id}`;
   await until(async () => (await stack.call<Invocation>(path)).status !== 'PENDING');
   await stall(3 * LEASE_MS);
-  assert.match(await roundTrip(client), /"product"/); // answered when the stall is over
+  assert.match(await roundTrip(client), /"product"/); // the response arrives after the stall
   for (const session of sessions) assert.is((await read(stack, session)).status, 'RUNNING');
   const { status, results, cause } = await ended(stack, id);
   assert.is(results, 'whole', `${status} ${JSON.stringify(cause)}`);
-  // a lease that core has ended may be that of the invocation, which ended while it was renewed
+  // not checked: a lease that core has ended may be the invocation's, renewed while it ended
   assert.not.match(stack.logs(), /work was lost/);
   client.close();
 }
 
-/** A main thread that blocks for good ends the process, and another runner starts. */
+/** A main thread that blocks forever ends the process, and another runner starts. */
 async function isReplaced(place: Place): Promise<void> {
   await using scene = await openScene(place);
   const { stack, stall } = scene;
@@ -131,11 +131,11 @@ async function endsSessions(place: Place): Promise<void> {
   process.kill(pid, 'SIGSTOP');
   try {
     await until(async () => (await read(stack, session)).status === 'ERROR');
-    await pause(LEASE_MS); // core forgot the lease; the runner did not notice yet
+    await pause(LEASE_MS); // core removed the lease; the runner has not received that yet
   } finally {
     process.kill(pid, 'SIGCONT');
   }
-  await once(client, 'close'); // its session has ended here, too
+  await once(client, 'close'); // the runner has ended the session too
   await until(() => stack.logs().includes('a lease is lost'));
   assert.is(await stack.runnerPid(), pid, 'the runner itself lives on');
   assert.is((await read(stack, session)).status, 'ERROR');
@@ -144,13 +144,13 @@ async function endsSessions(place: Place): Promise<void> {
 }
 
 const TESTS: Readonly<Record<(typeof stalled)[number]['name'], (place: Place) => Promise<void>>> = {
-  'its main thread blocks for longer than a lease': outlives,
-  'its main thread blocks for good': isReplaced,
-  'it is stopped and continued, when its leases have expired': endsSessions,
+  "the runner's main thread blocks for longer than a lease": outlives,
+  "the runner's main thread blocks for ever": isReplaced,
+  'the runner is stopped, and continued after its leases have expired': endsSessions,
 };
 for (const row of stalled) {
   const places = placesOf(row);
-  // at once: most of it is waiting
+  // concurrently: most of the time is waiting
   test(`${row.name}: ${places.join(', ')}`, async () => {
     await Promise.all(places.map(TESTS[row.name]));
   });

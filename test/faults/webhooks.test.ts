@@ -1,30 +1,30 @@
 /**
- * kill -9 of the service and of the runner under load, with four endpoints of which one fails now
- * and then and one cuts connections; and of core, the gateway and the runner, each by itself. No
- * acknowledged event is lost, no end is without its event, each delivery arrived or waits as the
- * schedule says, and what arrived twice is the same.
- * TABERN_FAULT_ROUNDS kills, 10 unless told; TABERN_TEST_SEED repeats the moments.
+ * kill -9 of the service and of the runner under load, with four endpoints of which one fails at
+ * times and one cuts connections; and of core, the gateway and the runner, each alone. No
+ * acknowledged event is lost, no end is without its event, each delivery arrived or waits for its
+ * scheduled attempt, and repeated deliveries are identical. TABERN_TEST_SEED repeats the moments.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ended, publish } from '../support/clients/functions.ts';
 import { until } from '../support/poll.ts';
 import { boot } from '../support/service/stack.ts';
+import { sized } from '../support/whole.ts';
 import { type Apart, ROLES, startApart } from './apart.ts';
 import { type Endpoints, startEndpoints, waiting } from './endpoints.ts';
 import { brokenPromises } from './history.ts';
 import { atMoments, killsUnder, type Seeded, seeded } from './kills.ts';
 import { type Load, startLoad } from './load.ts';
 
-const ROUNDS = Number(process.env['TABERN_FAULT_ROUNDS'] ?? 10);
+const ROUNDS = sized(3, 10);
 const CLIENTS = 4;
 const ENDED_MS = 50_000;
-/** Two first waits of the schedule, and room for a machine that is busy. */
+/** The first two waits of the schedule, with room for a busy machine. */
 const SETTLED_MS = 120_000;
 
 const faults = suite('webhooks');
 
-faults(`kill-core: ${ROUNDS} kills lose no event, and what comes twice is the same`, async () => {
+faults(`kill-core: ${ROUNDS} kills lose no event; repeats are identical`, async () => {
   const random = begin();
   await using endpoints = await startEndpoints();
   await using stack = await boot({ webhookCa: endpoints.webhookCa });
@@ -37,7 +37,7 @@ faults(`kill-core: ${ROUNDS} kills lose no event, and what comes twice is the sa
   judge(stack.dataDir, load, endpoints);
 });
 
-faults(`kill-core: core, gateway and runner apart: ${ROUNDS} kills lose no event`, async () => {
+faults(`kill-core: ${ROUNDS} kills of separate roles lose no event`, async () => {
   const random = begin();
   await using endpoints = await startEndpoints();
   await using stack = await startApart({ TABERN_WEBHOOK_CA: endpoints.webhookCa });
@@ -61,7 +61,7 @@ function begin(): Seeded {
   return random;
 }
 
-/** What was accepted has ended, and what can be delivered soon is. */
+/** Waits until accepted invocations have ended and due deliveries were sent. */
 async function settled(stack: Pick<Apart, 'call' | 'dataDir'>, load: Load): Promise<void> {
   await load.stop();
   for (const id of load.acknowledged) await ended(stack, id, ENDED_MS);

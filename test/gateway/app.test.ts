@@ -6,20 +6,21 @@ import { ask, assertBody, handlersOf, json, openGateway } from './sessions/runne
 
 const test = suite('gateway/app');
 
-test('a method that a path does not have: 405 with Allow', async () => {
+test('an unknown method of a path is 405 with Allow', async () => {
   await using gateway = await openGateway();
   const answer = await ask(gateway.url, 'DELETE', '/v1/contexts');
   assertBody(answer, 'Method Not Allowed', 'DELETE is not allowed here.');
   assert.is(answer.headers['allow'], 'GET, HEAD, POST');
   const build = await ask(gateway.url, 'PUT', '/v1/functions/builds');
-  assert.is(build.headers['allow'], 'GET, HEAD, POST');
+  // also DELETE /v1/functions/{id}, which answers that `builds` is no id
+  assert.is(build.headers['allow'], 'DELETE, GET, HEAD, POST');
   for (const method of ['TRACE', 'OPTIONS', 'PROPFIND']) {
     assert.is((await ask(gateway.url, method, '/v1/contexts')).status, 405, method);
   }
   assert.is((await ask(gateway.url, 'POST', '/healthz')).status, 405);
 });
 
-test('a slash at the end, two in a row or an encoded letter make another path: 404', async () => {
+test('a trailing slash, a double slash or an encoded letter is another path: 404', async () => {
   const page = { data: [], limit: 20, nextCursor: null };
   await using gateway = await openGateway({ contexts: { listContexts: async () => page } });
   assert.is((await ask(gateway.url, 'GET', '/v1/contexts')).status, 200);
@@ -31,7 +32,7 @@ test('a slash at the end, two in a row or an encoded letter make another path: 4
   assert.is((await ask(gateway.url, 'POST', '/v1/functions/builds/')).status, 404);
 });
 
-test('a body that is not JSON by its type is a 415, by its text a 400', async () => {
+test('a content type that is not JSON is a 415, a text that is not a 400', async () => {
   await using gateway = await openGateway();
   const refused: [Record<string, string>, string, number][] = [
     [{ 'content-type': 'text/plain' }, '{}', 415],
@@ -69,7 +70,7 @@ test('a body that is not JSON by its type is a 415, by its text a 400', async ()
   }
 });
 
-test('a body above 1 MiB is a 413, whether its size is told or not', async () => {
+test('a body above 1 MiB is a 413, with a declared size or without', async () => {
   await using gateway = await openGateway();
   const body = JSON.stringify({ name: 'x'.repeat(1024 * 1024) });
   for (const coding of [{}, { 'transfer-encoding': 'chunked' }]) {
@@ -116,7 +117,7 @@ test('each reason becomes its row of the table', async () => {
   }
 });
 
-test('a limit tells itself in headers, from a core near or far', async () => {
+test('a limit sets rate-limit headers, with a local and a remote core', async () => {
   let facts: Record<string, string | number> = { limit: 3, current: 3 };
   await using gateway = await openGateway({
     contexts: {
@@ -141,7 +142,7 @@ test('a limit tells itself in headers, from a core near or far', async () => {
   assert.equal(await seen(), [undefined, undefined, undefined, '5']);
 });
 
-test('a deadline that passed may be tried again on GET only', async () => {
+test('an exceeded deadline may be retried on GET only', async () => {
   const late = async () => {
     throw new Fault('DEADLINE', 'The request took too long.');
   };
@@ -154,7 +155,7 @@ test('a deadline that passed may be tried again on GET only', async () => {
   assert.is((await ask(gateway.url, 'GET', '/v1/contexts')).headers['x-should-retry'], 'true');
 });
 
-test('an error that is no Fault tells nothing', async () => {
+test('an error that is no Fault reveals nothing', async () => {
   await using gateway = await openGateway({
     contexts: {
       async listContexts() {

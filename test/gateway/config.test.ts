@@ -5,7 +5,7 @@ import { ConfigError } from '../../proto/common/env.ts';
 
 const test = suite('gateway/config');
 
-test('nothing set: loopback, 4747, core on its socket', () => {
+test('the defaults are loopback, 4747 and core’s socket', () => {
   const config = gatewayConfig({ TABERN_DATA: '/srv/t' });
   assert.is(config.host, '127.0.0.1');
   assert.is(config.port, 4747);
@@ -14,11 +14,11 @@ test('nothing set: loopback, 4747, core on its socket', () => {
   assert.is(config.webhookAllow.check('127.0.0.1'), false);
 });
 
-test('a flag wins over the environment', () => {
+test('a variable sets the core address', () => {
   assert.is(gatewayConfig({ TABERN_CORE: 'unix:/a' }).core, 'unix:/a');
 });
 
-test('a public address loses its last slash and keeps its path', () => {
+test('a public URL loses its last slash and keeps its path', () => {
   const url = (text: string) => gatewayConfig({ TABERN_PUBLIC_URL: text }).publicUrl;
   assert.is(url('https://tabern.example/'), 'https://tabern.example');
   assert.is(url('https://example.com/api/'), 'https://example.com/api');
@@ -41,7 +41,7 @@ const WRONG: [string, string][] = [
   ['TABERN_LOG_LEVEL', 'loud'],
 ];
 
-test('a variable that cannot be used is refused by its name', () => {
+test('the error of an invalid variable names it', () => {
   for (const [name, value] of WRONG) {
     assert.throws(
       () => gatewayConfig({ [name]: value }),

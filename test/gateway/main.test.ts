@@ -39,7 +39,7 @@ const MALFORMED: [string, string, number][] = [
   ['CONNECT', 'CONNECT x:443 HTTP/1.1\r\nhost: x:443\r\n\r\n', 405],
 ];
 
-test('malformed HTTP gets one answer with the body of the table, then the end', async () => {
+test('malformed HTTP receives one JSON error, then the connection closes', async () => {
   await using gateway = await openGateway();
   for (const [name, bytes, expected] of MALFORMED) {
     const { status, body } = only(await raw(gateway.url, bytes));
@@ -62,7 +62,7 @@ test('a request without Host, with two, or for another server is a 400', async (
   }
 });
 
-test('an unknown expectation and an upgrade are answered like any request', async () => {
+test('an unknown expectation and an upgrade to h2c are served like any request', async () => {
   await using gateway = await openGateway();
   const end = 'connection: close\r\n\r\n';
   const expecting = `GET /none HTTP/1.1\r\n${HOST}expect: a-miracle\r\n${end}`;
@@ -71,7 +71,7 @@ test('an unknown expectation and an upgrade are answered like any request', asyn
   assert.is(only(await raw(gateway.url, upgrade, /not found/)).status, 404);
 });
 
-test('a body that breaks off in its middle by malformed chunks gets one answer', async () => {
+test('a body with malformed chunks receives one answer', async () => {
   await using gateway = await openGateway();
   const head = `POST /v1/contexts HTTP/1.1\r\n${HOST}x-svc-api-key: ${KEY}\r\n`;
   const json = 'content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n';
@@ -79,7 +79,7 @@ test('a body that breaks off in its middle by malformed chunks gets one answer',
   assert.is(only(text).status, 400);
 });
 
-test('requests in a row on one connection are answered in order', async () => {
+test('pipelined requests on one connection receive their responses in order', async () => {
   await using gateway = await openGateway();
   const one = `GET /a HTTP/1.1\r\n${HOST}\r\n`;
   const last = `GET /b HTTP/1.1\r\n${HOST}connection: close\r\n\r\n`;
@@ -88,7 +88,7 @@ test('requests in a row on one connection are answered in order', async () => {
   assert.ok(text.indexOf('GET /a') < text.indexOf('GET /b'));
 });
 
-test('close waits for what is in flight and not for kept-alive connections', async () => {
+test('close waits for requests in flight and not for idle connections', async () => {
   const begun = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
   await using gateway = await openGateway({
@@ -123,7 +123,7 @@ test('close waits for what is in flight and not for kept-alive connections', asy
   assert.is(refused, 'TypeError');
 });
 
-test('a request that comes over an open connection while draining is a 503', async () => {
+test('a request on an open connection while draining is a 503', async () => {
   const begun = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
   await using gateway = await openGateway({
@@ -154,7 +154,7 @@ test('a request that comes over an open connection while draining is a 503', asy
   assert.match(inFlight.text(), /^HTTP\/1\.1 200 [\s\S]*connection: close\r\n/i);
 });
 
-/** A connection, all that came over it, and its end. */
+/** A connection, all bytes received over it, and its end. */
 function open(url: string) {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -166,7 +166,7 @@ function open(url: string) {
   return { socket, ended, text: () => text };
 }
 
-test('closing under load fails no request but by a 503', async () => {
+test('closing under load fails requests with a 503 only', async () => {
   const page = { data: [], limit: 20, nextCursor: null };
   await using gateway = await openGateway({ contexts: { listContexts: async () => page } });
   const agent = new Agent({ keepAlive: true, maxSockets: 20 });
@@ -193,7 +193,7 @@ test('closing under load fails no request but by a 503', async () => {
   assert.is(ends.filter((end) => end === '503').length, 20, 'each was told once');
 });
 
-test('a port that is taken rejects the start', async () => {
+test('a port in use rejects the start', async () => {
   await using gateway = await openGateway();
   const { startGateway } = await import('../../gateway/main.ts');
   const { gatewayConfig } = await import('../../gateway/config.ts');

@@ -13,7 +13,7 @@ const test = suite('gateway/modules');
 const GATEWAY = fileURLToPath(new URL('../../gateway/', import.meta.url));
 const run = promisify(execFile);
 
-test('a start compiles nothing that the installation has compiled', async () => {
+test('a start after the installation compiles no module', async () => {
   await using dir = tempDirectory();
   const env = { NODE_COMPILE_CACHE: dir.path };
   await run(process.execPath, [join(GATEWAY, 'packaging/compile-modules.js')], {
@@ -26,13 +26,13 @@ test('a start compiles nothing that the installation has compiled', async () => 
   assert.equal(added, []);
 });
 
-test('a start without an installation keeps what it compiles', async () => {
+test('a start without an installation caches the compiled modules', async () => {
   await using dir = tempDirectory();
   await startAndEnd({ NODE_COMPILE_CACHE: dir.path });
   assert.ok(filesIn(dir.path).length > 100);
 });
 
-test('where the program may not write, a data directory that is there takes them', async () => {
+test('without write access to the program, an existing data directory has the cache', async () => {
   await using dir = tempDirectory();
   const data = join(dir.path, 'data');
   mkdirSync(join(dir.path, 'gateway'));

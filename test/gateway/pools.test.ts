@@ -1,6 +1,6 @@
 /**
- * Pools that all projects share, through a gateway before a whole core: one project takes all that
- * it can get, and a second project with a clock must not notice.
+ * Pools that all projects share, with a gateway and a whole core: one project uses all that
+ * it can, and a second project must not be delayed.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -91,7 +91,7 @@ test('creates of contexts of one project leave keys for another', async () => {
   assert.ok(ms < BOUND_MS, `${Math.round(ms)} ms`);
 });
 
-test('uploads of many keys leave a place for the next key', () => {
+test('uploads of many keys leave a slot for the next key', () => {
   const enter = uploadSlots();
   const as = (key: string) => ({ metadata: { 'x-svc-api-key': key } });
   const held: Disposable[] = [];
@@ -109,7 +109,7 @@ test('uploads of many keys leave a place for the next key', () => {
   for (let upload = 0; upload < 8; upload += 1) enter(as('flood 0'));
 });
 
-test('idle connections of one address leave connections for another', async () => {
+test('idle connections of one address leave connections for others', async () => {
   await using gateway = await openGateway({}, undefined, { connectionsMax: 16 });
   const { hostname, port } = new URL(gateway.url);
   const closed: unknown[] = [];

@@ -1,4 +1,4 @@
-/** What an operator can set of sessions, and what is refused with the option's name. */
+/** The runner's settings: defaults, and refused values with the option's name. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readConfig } from '../../runner/config.ts';
@@ -29,7 +29,7 @@ test('sessions have their places and their grace', () => {
   }
 });
 
-test('a browser’s memory has a limit unless 0 is said', () => {
+test('a browser’s memory has a limit unless the setting is 0', () => {
   const limit = (value: string) => read({ TABERN_BROWSER_MEMORY_MB: value }).browserMemoryBytes;
   assert.is(read({}).browserMemoryBytes, 4096 * 2 ** 20);
   assert.is(limit('1'), 2 ** 20);
@@ -39,7 +39,7 @@ test('a browser’s memory has a limit unless 0 is said', () => {
   }
 });
 
-test('the door’s address is one that gateways can dial', () => {
+test('the address of the session server is one that gateways can dial', () => {
   const listen = (value: string) => read({ TABERN_RUNNER_LISTEN: value }).listen;
   assert.equal(listen('10.0.0.5:4750'), { host: '10.0.0.5', port: 4750 });
   assert.equal(listen('runner-1.internal:4750'), { host: 'runner-1.internal', port: 4750 });
@@ -50,13 +50,13 @@ test('the door’s address is one that gateways can dial', () => {
   }
 });
 
-test('the engine is Node unless Deno is wanted', () => {
+test('the engine is Node unless Deno is set', () => {
   assert.is(read({}).engine, 'node');
   assert.is(read({ TABERN_ENGINE: 'deno' }).engine, 'deno');
   assert.throws(() => read({ TABERN_ENGINE: 'bun' }), /TABERN_ENGINE must be one of node, deno/);
 });
 
-test('a function is warm unless fresh is wanted', () => {
+test('functions run on warm threads unless fresh is set', () => {
   assert.is(read({}).isolation, 'warm');
   assert.is(read({ TABERN_ISOLATION: 'fresh' }).isolation, 'fresh');
   assert.throws(() => read({ TABERN_ISOLATION: 'none' }), /TABERN_ISOLATION must be one of/);

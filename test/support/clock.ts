@@ -1,11 +1,11 @@
-/** A clock that moves when it is told to. */
+/** A clock that the test sets. */
 
 export type TestClock = { now: () => number; advance(ms: number): void; set(atMs: number): void };
 
-/** A fixed start, so that a failure reads the same each time: 2026-01-02T03:04:05.678Z. */
+/** A fixed start, so that failures print the same times: 2026-01-02T03:04:05.678Z. */
 export const TEST_START_MS = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 
-/** `now` is what the code under test takes; five days pass in `advance(5 * 86_400_000)`. */
+/** `now` is passed to the code under test; `advance(5 * 86_400_000)` moves it by five days. */
 export function testClock(startMs = TEST_START_MS): TestClock {
   let current = startMs;
   return {

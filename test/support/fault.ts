@@ -13,7 +13,7 @@ export async function faultOf(promise: Promise<unknown>): Promise<Fault> {
   throw new Error('rejected with what is not a Fault', { cause: error });
 }
 
-/** Whatever the promise rejects with. Throws when it resolves. */
+/** The reason with which the promise rejects. Throws when it resolves. */
 export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
   let value: unknown;
   try {

@@ -3,14 +3,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 const POLL_MS = 25;
 /**
- * Ours: no machine that runs tests is slower than this, and a file's own limit is above it. It says
- * when to give up, not how fast something must be.
+ * Ours: longer than any wait on a slow machine, and below the limit of a file. It limits the wait
+ * and asserts no speed.
  */
 const PATIENCE_MS = 60_000;
 
 /**
  * The condition's first value that is not false, null or undefined. Throws when `limitMs` pass
- * without one, a minute unless told; an error of the condition itself is thrown at once.
+ * without one, a minute by default; an error of the condition itself is thrown at once.
  */
 export async function until<T>(
   condition: () => T | Promise<T>,

@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Below those that Linux gives to connections and to `listen(0)` (32768 and up, unless told
- * otherwise), so that nobody is given it between now and its use.
+ * Below the ports that Linux assigns to connections and to `listen(0)` (32768 and up by default),
+ * so that no other process receives the port before it is used.
  */
 const FIRST = 10_240;
 const COUNT = 20_000;
 const TRIES_MAX = 100;
 
-/** A TCP port of 127.0.0.1 that nobody listens on now. */
+/** A TCP port of 127.0.0.1 without a listener. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const port = FIRST + Math.floor(Math.random() * COUNT);

@@ -1,11 +1,11 @@
-/** Temporary directories that end with their scope. */
+/** Temporary directories that are removed at the end of their scope. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
 export type TempDirectory = { path: string } & AsyncDisposable;
 
-/** `await using dir = tempDirectory()`: an empty 0700 directory, removed with all that is in it. */
+/** `await using dir = tempDirectory()`: an empty 0700 directory, removed with its content. */
 export function tempDirectory(prefix = 'tabern-test-'): TempDirectory {
   const path = mkdtempSync(join(tmpdir(), prefix));
   return {
@@ -16,7 +16,7 @@ export function tempDirectory(prefix = 'tabern-test-'): TempDirectory {
   };
 }
 
-/** Writes the files, keyed by path inside `root`, making folders as needed. */
+/** Writes the files, keyed by path inside `root`, and creates their folders. */
 export function writeTree(root: string, files: Readonly<Record<string, string>>): void {
   for (const [path, text] of Object.entries(files)) {
     const file = join(root, path);

@@ -1,9 +1,9 @@
 /**
- * The form of a backup: one tar, which any tar reads. In it, in this order:
- *   tabern-backup.json   what is in it, with the database's hash (Manifest)
- *   tabern.db            the database, whole
- *   blobs/<id>           every blob that it names; their hashes are in it
- *   keys/master.key      only when asked for
+ * The format of a backup: one tar that any tar program reads, with these files in this order:
+ *   tabern-backup.json   the contents, with the database's hash (Manifest)
+ *   tabern.db            the database
+ *   blobs/<id>           every blob of the database, which contains their hashes
+ *   keys/master.key      on request only
  */
 import { createReadStream } from 'node:fs';
 
@@ -14,13 +14,13 @@ export const MASTER_KEY = 'keys/master.key';
 
 export type Manifest = {
   format: typeof FORMAT;
-  /** Of the tabern that wrote it. */
+  /** Version of the tabern that wrote it. */
   version: string;
   /** ISO 8601. */
   createdAt: string;
   database: { size: number; sha256: string };
   blobs: number;
-  /** Blobs that the database names and whose files were not there, or not whole. */
+  /** Blobs of the database whose files were missing or damaged. */
   missing: string[];
   hasMasterKey: boolean;
 };
@@ -29,7 +29,7 @@ export type Member = { path: string; size: number; body: () => AsyncIterable<Uin
 
 const BLOCK_BYTES = 512;
 const MODE = 0o600;
-/** In bytes: from here on a size does not fit its eleven octal digits. */
+/** In bytes: from here on a size exceeds eleven octal digits. */
 const OCTAL_MAX = 8 ** 11;
 
 export function fileMember(path: string, size: number, from: string): Member {
@@ -47,14 +47,14 @@ export function textMember(path: string, text: string): Member {
   };
 }
 
-/** In bytes: what the members take as a tar. */
+/** In bytes: the length of the members' tar. */
 export function sizeOf(members: readonly Member[]): number {
   const padded = (size: number) => Math.ceil(size / BLOCK_BYTES) * BLOCK_BYTES;
   const all = members.reduce((sum, { size }) => sum + BLOCK_BYTES + padded(size), 0);
   return all + 2 * BLOCK_BYTES;
 }
 
-/** The members as a tar. Throws when one of them is not as long as it was said to be. */
+/** The members as a tar. Throws when a member's length differs from its `size`. */
 export async function* tarOf(members: readonly Member[], at: number): AsyncGenerator<Buffer> {
   for (const { path, size, body } of members) {
     yield header(path, size, at);
@@ -69,7 +69,7 @@ export async function* tarOf(members: readonly Member[], at: number): AsyncGener
   yield Buffer.alloc(2 * BLOCK_BYTES);
 }
 
-/** As POSIX has it; a huge size as GNU tar writes it. */
+/** In POSIX format; a huge size as GNU tar writes it. */
 function header(path: string, size: number, at: number): Buffer {
   const block = Buffer.alloc(BLOCK_BYTES);
   const octal = (value: number, offset: number, length: number) =>

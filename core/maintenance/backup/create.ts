@@ -1,7 +1,6 @@
 /**
- * A backup of a data directory, running or not: the database as it was at one moment, then every
- * blob that it names. No blob's file is removed meanwhile, so each of them is there; what is
- * written later is in the next backup.
+ * A backup of a data directory, in use or not: the database at one moment, then each of its blobs.
+ * No blob's file is removed meanwhile, so all exist; later writes are in the next backup.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -21,30 +20,30 @@ import {
   textMember,
 } from './archive.ts';
 
-/** Of the data directory. */
+/** In the data directory. */
 const FOLDER = 'backup';
-/** Files looked at together. Ours. */
+/** Files that are checked concurrently. Ours. */
 const BATCH = 8;
 
 export type BackupSource = {
   dataDir: string;
   version: string;
-  /** Copies the database to that path, and says what it names. */
+  /** Copies the database to that path; returns its blobs. */
   snapshot(path: string): Promise<Snapshot>;
   withMasterKey: boolean;
-  /** Aborts when nobody wants it any more. */
+  /** Aborts when the client disconnects. */
   signal?: AbortSignal | undefined;
   at: number;
 };
 
 export type BackupPart = { totalBytes: number; missing: string[] } | Buffer;
 
-/** What a process that was killed left of one. */
+/** Removes the rest of a backup whose process was killed. */
 export async function removeLeft(dataDir: string): Promise<void> {
   await rm(join(dataDir, FOLDER), { recursive: true, force: true });
 }
 
-/** How much there will be, then the bytes of the tar. */
+/** Yields the total length, then the bytes of the tar. */
 export async function* takeBackup(source: BackupSource): AsyncGenerator<BackupPart> {
   const { dataDir, signal, at } = source;
   const folder = join(dataDir, FOLDER);
@@ -90,7 +89,7 @@ async function blobMembers(folder: string, blobs: Snapshot['blobs'], signal?: Ab
   return { members, missing };
 }
 
-/** To its last byte: one that has rotted would make a backup that nobody can restore. */
+/** Reads the whole file: a damaged one would make a backup that cannot be restored. */
 async function isWhole(
   folder: string,
   blob: Snapshot['blobs'][number],
@@ -102,7 +101,7 @@ async function isWhole(
     return size === blob.size && (await hashOf(path, signal)) === blob.sha256;
   } catch {
     signal?.throwIfAborted();
-    return false; // not there, or cannot be read
+    return false; // missing or unreadable
   }
 }
 

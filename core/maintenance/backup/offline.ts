@@ -1,6 +1,6 @@
 /**
- * Backs up a data directory on which no core runs. The directory is locked meanwhile, so that no
- * core starts.
+ * Backs up a data directory that no core uses. The directory is locked meanwhile, so that no core
+ * starts.
  */
 import { ConfigError } from '../../../proto/common/env.ts';
 import { hasDatabase } from '../../store/database-file.ts';
@@ -8,7 +8,7 @@ import { openOffline } from '../../store/offline.ts';
 import { type BackupPart, takeBackup } from './create.ts';
 import { version } from './service.ts';
 
-/** Throws ConfigError when a core runs on it, or there is nothing. */
+/** Throws ConfigError when a core uses the directory, or it has no database. */
 export async function* offlineBackup(
   dataDir: string,
   { withMasterKey, signal }: { withMasterKey: boolean; signal?: AbortSignal },

@@ -1,6 +1,7 @@
 /**
- * A data directory from a backup, whole or not at all: everything is written aside, checked against
- * the hashes that came along, synced, and only then put in place, the database last.
+ * Restores a data directory from a backup, completely or not at all: all files are written to a
+ * temporary folder, checked against the backup's hashes, synced, and then renamed, the database
+ * last.
  */
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
@@ -22,19 +23,19 @@ const MANIFEST_MAX_BYTES = 16 << 20;
 
 export type Restored = {
   manifest: Manifest;
-  /** Whether the directory has the key that opens its secrets. */
+  /** Whether the directory has the master key. */
   hasMasterKey: boolean;
 };
 
 type Found = { size: number; sha256: string };
 
-/** Throws ConfigError for a directory that is not empty, and for a backup that is not whole. */
+/** Throws ConfigError for a directory that is not empty, and for an incomplete backup. */
 export async function restoreBackup(options: {
   bytes: AsyncIterable<Buffer>;
   dataDir: string;
-  /** The text of keys/master.key, where it is kept elsewhere. */
+  /** The text of keys/master.key, if it is not in the backup. */
   masterKey?: string | undefined;
-  /** Aborts when nobody wants it any more; what is in place by then stays. */
+  /** Aborts when the operator interrupts; files that are in place by then stay. */
   signal?: AbortSignal | undefined;
 }): Promise<Restored> {
   const { bytes, dataDir, masterKey, signal } = options;
@@ -58,14 +59,14 @@ export async function restoreBackup(options: {
   }
 }
 
-/** What `put` has brought there stays: a disk that failed may hold all that there is. */
+/** Files that `put` has renamed stay: after a disk failure they may be the only copy. */
 async function removeEmpty(dataDir: string): Promise<void> {
   await rmdir(dataDir).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOTEMPTY') throw error;
   });
 }
 
-/** Not with its parents: who mistypes one learns of it. */
+/** Does not create parents: a mistyped path is an error. */
 async function openAside(dataDir: string): Promise<{ aside: string; isNew: boolean }> {
   try {
     const isNew = await mkdir(dataDir, { mode: 0o700 }).then(
@@ -91,7 +92,7 @@ async function openAside(dataDir: string): Promise<{ aside: string; isNew: boole
   }
 }
 
-/** A disk that is full, a directory that is not ours: for the operator. */
+/** A full disk, or a directory without permission, as an error for the operator. */
 function unusable(dataDir: string, error: unknown): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException;
   if (error instanceof ConfigError || code === undefined || syscall === undefined) return error;
@@ -100,7 +101,7 @@ function unusable(dataDir: string, error: unknown): unknown {
   return new ConfigError(message, { cause: error });
 }
 
-/** Writes what is in the tar, and no other name than a backup has. */
+/** Writes the files of the tar, and refuses every name that a backup does not have. */
 async function unpack(
   bytes: AsyncIterable<Buffer>,
   aside: string,
@@ -141,7 +142,7 @@ function isKnown(path: string): boolean {
   return path.startsWith('blobs/') && isId(path.slice('blobs/'.length));
 }
 
-/** Every byte against its hash; the database against itself. */
+/** Compares every file with its hash, and checks the database. */
 async function check(found: ReadonlyMap<string, Found>, aside: string): Promise<Manifest> {
   const manifest = await manifestOf(aside, found);
   const database = found.get(DATABASE);
@@ -157,8 +158,8 @@ async function check(found: ReadonlyMap<string, Found>, aside: string): Promise<
   }
   const files = [...found.keys()].filter((path) => path.startsWith('blobs/'));
   const known = new Set(blobs.map(({ id }) => `blobs/${id}`));
-  const stranger = files.find((path) => !known.has(path));
-  if (stranger !== undefined) throw wrong(`nobody names ${stranger}`);
+  const unknown = files.find((path) => !known.has(path));
+  if (unknown !== undefined) throw wrong(`its database does not name ${unknown}`);
   return manifest;
 }
 
@@ -186,7 +187,7 @@ function checkKey(aside: string): void {
   openSealer(join(aside, MASTER_KEY), masterKeyCheck);
 }
 
-/** The database last: a directory without it is not one that core would start on as it is. */
+/** The database last: without it the directory is not yet a data directory. */
 async function put(aside: string, dataDir: string): Promise<void> {
   for (const folder of ['blobs', 'keys', '']) syncDirectory(join(aside, folder));
   for (const name of ['keys', 'blobs', DATABASE]) {

@@ -1,4 +1,4 @@
-/** A backup of the core that runs, as a stream of the tar's bytes. One at a time. */
+/** A backup of the running core, as a stream of the tar's bytes. One at a time. */
 import { readFileSync } from 'node:fs';
 import type { OperatorServiceService } from '../../../proto/gen/tabern/v1/operators.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';

@@ -23,9 +23,9 @@ type Wanted = { url: string; offset?: number | undefined; length?: number | unde
 /** In memory, or from a file. */
 type Piece = { size: number; bytes: Buffer } | { size: number; blob: Stored };
 
-export type RecordingBytes = (wanted: Wanted) => AsyncGenerator<ReadBlobResponse>;
+export type RecordingBytes = ReturnType<typeof recordingBytes>;
 
-export function recordingBytes({ store, files, links }: Options): RecordingBytes {
+export function recordingBytes({ store, files, links }: Options) {
   async function* bytesOf(piece: Piece, start: number, end: number): AsyncGenerator<Buffer> {
     if ('bytes' in piece) {
       yield piece.bytes.subarray(start, end);
@@ -34,13 +34,12 @@ export function recordingBytes({ store, files, links }: Options): RecordingBytes
     try {
       yield* files.readRange(piece.blob, start, end);
     } catch (error) {
-      if (isDamage(error)) throw error;
-      const said = 'Failed to reach the recording service. Retry the request.';
-      throw new Fault('RECORDING_STORE', said, {}, error);
+      throw isDamage(error) ? error : unreadable(error);
     }
   }
 
-  return async function* read({ url, offset = 0, length }) {
+  return async function* read(wanted: Wanted): AsyncGenerator<ReadBlobResponse> {
+    const { url, offset = 0, length } = wanted;
     const linked = await links.read(url);
     const pieces = piecesOf(linked, await store.listRecordingParts(linked));
     const size = pieces.reduce((sum, piece) => sum + piece.size, 0);
@@ -59,15 +58,19 @@ export function recordingBytes({ store, files, links }: Options): RecordingBytes
   };
 }
 
+export function unreadable(cause: unknown): Fault {
+  const message = 'Failed to reach the recording service. Retry the request.';
+  return new Fault('RECORDING_STORE', message, {}, cause);
+}
+
 function piecesOf(
   { sessionId, number }: LinkedRecording,
   parts: readonly RecordingPart[],
 ): Piece[] {
   const wanted = number === undefined ? parts : parts.filter((part) => part.number === number);
-  const files = wanted.map(({ blobId: id, size, sha256 }) => ({
-    size,
-    blob: { id, size, sha256 },
-  }));
+  const files = wanted.map(({ blobId: id, size, sha256 }) => {
+    return { size, blob: { id, size, sha256 } };
+  });
   const [first, ...segments] = files;
   if (first === undefined) throw notFound('Recording', sessionId);
   if (number !== undefined) return files;

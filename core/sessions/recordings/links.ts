@@ -4,7 +4,7 @@
  */
 import { Fault } from '../../../proto/rpc/errors.ts';
 import { isId } from '../../common/ids.ts';
-import { type LinkOptions, signedPaths } from '../../files/signed-urls.ts';
+import { type LinkOptions, signedPaths } from '../../files/url-signature.ts';
 
 /** Source: proto/spec/sessions.md 8. */
 const LIFE_MS = 6 * 3_600_000;
@@ -17,14 +17,9 @@ type Recorded = { sessionId: string; pageId: number; projectId: string };
 export type LinkedRecording = Recorded & { number?: number };
 
 /** `keyId`: the public part of the requesting API key. */
-type Asked = Recorded & { keyId: string | undefined };
+type Requested = Recorded & { keyId: string | undefined };
 
-export type RecordingLinks = {
-  part(asked: Asked & { number: number }): string;
-  file(asked: Asked): string;
-  /** The recording of the URL. Throws URL_SIGNATURE_INVALID or URL_EXPIRED. */
-  read(url: string): Promise<LinkedRecording>;
-};
+export type RecordingLinks = ReturnType<typeof recordingLinks>;
 
 /** Whether a URL has this form, before its signature is verified. */
 export function isRecordingUrl(url: string): boolean {
@@ -32,19 +27,21 @@ export function isRecordingUrl(url: string): boolean {
   return PART.test(path) || FILE.test(path);
 }
 
-export function recordingLinks(options: LinkOptions): RecordingLinks {
+export function recordingLinks(options: LinkOptions) {
   const { sign, read } = signedPaths('recordings', options);
-  const get = (below: string, { sessionId, projectId, keyId }: Asked) => {
+  const get = (below: string, { sessionId, projectId, keyId }: Requested) => {
     const path = `/v1/sessions/${sessionId}/${below}`;
     return sign({ method: 'GET', path, projectId, keyId, lifeMs: LIFE_MS });
   };
   return {
-    part({ number, ...asked }) {
+    part({ number, ...requested }: Requested & { number: number }): string {
       const name = number === 0 ? '0.mp4' : `${number}.m4s`;
-      return get(`replays/${asked.pageId}/${name}`, asked);
+      return get(`replays/${requested.pageId}/${name}`, requested);
     },
-    file: (asked) => get(`recording/downloads/${asked.pageId}.mp4`, asked),
-    async read(url) {
+    file: (requested: Requested): string =>
+      get(`recording/downloads/${requested.pageId}.mp4`, requested),
+    /** The recording of the URL. Throws URL_SIGNATURE_INVALID or URL_EXPIRED. */
+    async read(url: string): Promise<LinkedRecording> {
       const { path, projectId } = await read('GET', url);
       const [, sessionId = '', pageId, number] = PART.exec(path) ?? FILE.exec(path) ?? [];
       if (!isId(sessionId)) throw new Fault('URL_SIGNATURE_INVALID', 'Invalid signature.');

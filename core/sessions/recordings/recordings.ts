@@ -1,9 +1,9 @@
 /**
  * Recordings of sessions, as their project reads them: downloads of whole videos, and replays by
  * their parts. proto/spec/sessions.md 8. A page's download:
- *   NOT_REQUESTED --POST--> PENDING --the runner brought all, or its time is over--> COMPLETED,
- *   or FAILED when nothing of it came
- * The video is there without being asked for: asking decides what is shown, and costs nothing.
+ *   NOT_REQUESTED --POST--> PENDING --all parts stored, or LATE_MS after the end--> COMPLETED,
+ *   or FAILED without any part
+ * The video is stored in any case: a request only changes what is shown.
  */
 import { access } from 'node:fs/promises';
 import type { AddRecordingRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
@@ -12,6 +12,7 @@ import type {
   SessionServiceService,
 } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
 import { Fault, invalidField, notFound } from '../../../proto/rpc/errors.ts';
+import { checkAdded, inRange } from '../../api/checks.ts';
 import type { ProjectCaller, Service } from '../../api/interceptors.ts';
 import { openRate } from '../../common/rate-limit.ts';
 import { cutUtf8 } from '../../delivery/envelope.ts';
@@ -21,40 +22,35 @@ import type { RecordingRow } from '../../store/types/recordings.ts';
 import type { SessionRow } from '../../store/types/sessions.ts';
 import type { Store } from '../../store/types.ts';
 import { sessionFinder } from '../sessions.ts';
+import { unreadable } from './content.ts';
 import type { RecordingLinks } from './links.ts';
 
 const DAY_MS = 86_400_000;
 /** Of each project. Source: proto/spec/rest.md 4. */
 const REQUESTS = { limit: 5, periodMs: 60_000, what: 'recording requests' };
 const PLAYLISTS = { limit: 120, periodMs: 60_000, what: 'playlists' };
+const REQUESTABLE: readonly RecordingDownload['status'][] = ['NOT_REQUESTED', 'FAILED'];
 const PAGE_ID = /^\d{1,3}$/;
 
-type Methods = Pick<
-  typeof SessionServiceService,
-  | 'getRecording'
-  | 'listReplays'
-  | 'getReplay'
-  | 'listRecordingDownloads'
-  | 'requestRecordingDownloads'
->;
+type Handlers = Service<typeof SessionServiceService, ProjectCaller>;
+type DownloadNames = 'listRecordingDownloads' | 'requestRecordingDownloads';
+type ReplayNames = 'getRecording' | 'listReplays' | 'getReplay';
 
-export type RecordingOptions = {
+type RecordingOptions = {
   store: Store;
   files: Pick<BlobFiles, 'path'>;
   links: Pick<RecordingLinks, 'part' | 'file'>;
   now: () => number;
-  /** From its session's end, in days. */
+  /** Retention in days, from the session's end. */
   keptDays: number;
 };
 
-export function recordingService(options: RecordingOptions): Service<Methods, ProjectCaller> {
+export function recordingService(options: RecordingOptions) {
   return { ...downloads(options), ...replays(options) };
 }
 
-type DownloadMethods = Pick<Methods, 'listRecordingDownloads' | 'requestRecordingDownloads'>;
-
-function downloads(options: RecordingOptions): Service<DownloadMethods, ProjectCaller> {
-  const { store, now, keptDays } = options;
+function downloads(options: RecordingOptions): Pick<Handlers, DownloadNames> {
+  const { store, links, now, keptDays } = options;
   const find = sessionFinder(store);
   const requests = openRate({ ...REQUESTS, now });
 
@@ -74,40 +70,32 @@ function downloads(options: RecordingOptions): Service<DownloadMethods, ProjectC
     if (rows.length === 0) throw notFound('Recording', session.id);
     await checkStore(options, session, rows);
     const { keyId } = caller;
-    const judge = { endedAt, session, keyId, now: now() };
-    return { session, rows, show: (row: RecordingRow) => toDownload(row, judge, options) };
+    const shown = rows.map((row) => {
+      const named = { sessionId: session.id, pageId: row.pageId, projectId: session.projectId };
+      return toDownload(row, { endedAt, now: now(), url: () => links.file({ ...named, keyId }) });
+    });
+    return { sessionId: session.id, downloads: shown };
   }
 
   return {
     async listRecordingDownloads({ id }, caller) {
-      const { rows, show } = await recorded(id, caller);
-      return { downloads: rows.map(show) };
+      const { downloads } = await recorded(id, caller);
+      return { downloads };
     },
 
     async requestRecordingDownloads({ id }, caller) {
       requests.take(caller.projectId);
-      const { session, rows, show } = await recorded(id, caller);
-      const shown = rows.map(show);
-      const fresh = rows.filter((_, index) => {
-        const status = shown[index]?.status;
-        return status === 'NOT_REQUESTED' || status === 'FAILED';
-      });
-      const pageIds = fresh.map(({ pageId }) => pageId);
-      await store.requestRecordings({ sessionId: session.id, pageIds, at: now() });
-      const asked = new Set(pageIds.map(String));
-      return {
-        downloads: shown.map((one) =>
-          asked.has(one.pageId) ? { ...one, status: 'PENDING', completedAt: undefined } : one,
-        ),
-      };
+      const { sessionId, downloads } = await recorded(id, caller);
+      const requested = downloads.filter(({ status }) => REQUESTABLE.includes(status));
+      const pageIds = requested.map(({ pageId }) => Number(pageId));
+      await store.requestRecordings({ sessionId, pageIds, at: now() });
+      for (const one of requested) one.status = 'PENDING';
+      return { downloads };
     },
   };
 }
 
-function replays(
-  options: RecordingOptions,
-): Service<Omit<Methods, keyof DownloadMethods>, ProjectCaller> {
-  const { store, links, now } = options;
+function replays({ store, links, now }: RecordingOptions): Pick<Handlers, ReplayNames> {
   const find = sessionFinder(store);
   const playlists = openRate({ ...PLAYLISTS, now });
   return {
@@ -121,8 +109,8 @@ function replays(
       const rows = await store.listRecordings(session.id);
       const pages = rows
         .filter(({ segments }) => segments > 0)
-        .map(({ pageId, url, startMs, endMs }) => {
-          return { pageId: String(pageId), url, startTimeMs: startMs, endTimeMs: endMs };
+        .map(({ pageId, url, startMs: startTimeMs, endMs: endTimeMs }) => {
+          return { pageId: String(pageId), url, startTimeMs, endTimeMs };
         });
       return { pages, pageCount: pages.length };
     },
@@ -159,12 +147,12 @@ function isRecorded({ params }: SessionRow): boolean {
   return browserSettings?.recordSession !== false;
 }
 
-/** Whether nothing can come any more. */
+/** Whether the runner can no longer add parts. */
 function isOver(endedAt: number | null, now: number): boolean {
   return endedAt !== null && endedAt + LATE_MS < now;
 }
 
-/** What is to be given out must be there to be read. */
+/** Throws RECORDING_STORE when a part's file cannot be read. */
 async function checkStore(
   { store, files }: RecordingOptions,
   { id: sessionId, projectId }: SessionRow,
@@ -174,47 +162,36 @@ async function checkStore(
     const [part] = await store.listRecordingParts({ sessionId, projectId, pageId });
     if (part === undefined) continue;
     await access(files.path(part.blobId)).catch((error: unknown) => {
-      const said = 'Failed to reach the recording service. Retry the request.';
-      throw new Fault('RECORDING_STORE', said, {}, error);
+      throw unreadable(error);
     });
   }
 }
 
 function toDownload(
-  row: RecordingRow,
-  {
-    endedAt,
-    session,
-    keyId,
-    now,
-  }: { endedAt: number; session: SessionRow; keyId: string | undefined; now: number },
-  { links }: RecordingOptions,
+  { pageId, requestedAt, completedAt, segments }: RecordingRow,
+  { endedAt, now, url }: { endedAt: number; now: number; url: () => string },
 ): RecordingDownload {
-  const { pageId, requestedAt, segments } = row;
-  const named = { sessionId: session.id, pageId, projectId: session.projectId };
-  const lastAt = row.completedAt ?? (isOver(endedAt, now) ? endedAt + LATE_MS : undefined);
+  const lastAt = completedAt ?? (isOver(endedAt, now) ? endedAt + LATE_MS : undefined);
   const shown = { pageId: String(pageId), downloadUrl: undefined, completedAt: undefined };
   if (requestedAt === null) return { ...shown, status: 'NOT_REQUESTED' };
   if (lastAt === undefined) return { ...shown, status: 'PENDING' };
   if (segments === 0) return { ...shown, status: 'FAILED' };
-  const completedAt = new Date(Math.max(lastAt, requestedAt));
-  return {
-    ...shown,
+  const done = {
     status: 'COMPLETED',
-    completedAt,
-    downloadUrl: links.file({ ...named, keyId }),
-  };
+    completedAt: new Date(Math.max(lastAt, requestedAt)),
+  } as const;
+  return { ...shown, ...done, downloadUrl: url() };
 }
 
 /** Source: runners.proto. */
 export const LATE_MS = 600_000;
 /** Three digits. Source: proto/spec/sessions.md 8. */
 const PAGE_MAX = 999;
-/** Ours: a segment of a page that draws without end has some seconds; a session six hours. */
+/** Ours: segments have some seconds, sessions six hours at most. */
 const NUMBER_MAX = 100_000;
-/** In bytes. Ours: it is shown, not followed. */
+/** In bytes. Ours: the URL is only shown. */
 const URL_MAX_BYTES = 2 << 10;
-/** In ms. Ours: beyond a session's longest life. */
+/** In milliseconds. Ours: longer than any session. */
 const OFFSET_MAX_MS = 7 * 3_600_000;
 
 type Options = {
@@ -224,8 +201,8 @@ type Options = {
 };
 
 /**
- * Throws LEASE_LOST, INVALID_FIELD for a blob that is not its to add, or QUOTA_EXCEEDED for a page
- * of which nothing could be kept.
+ * For runners. Throws LEASE_LOST, INVALID_FIELD for a blob that the lease may not add, or
+ * QUOTA_EXCEEDED for a page without any stored part.
  */
 export async function addRecording(
   { store, quotas, now }: Options,
@@ -251,17 +228,10 @@ export async function addRecording(
     endMs: offsetOf('endMs', request.endMs),
     url: cutUtf8(url, URL_MAX_BYTES),
   });
-  switch (added) {
-    case 'lost':
-      throw new Fault('LEASE_LOST', 'The lease is lost or has ended.', { leaseId });
-    case 'refused':
-      throw invalidField('blobId', 'must be a recording written under this lease.');
-    case 'added':
-      return {};
-  }
+  checkAdded(added, { leaseId, what: 'recording' });
+  return {};
 }
 
 function offsetOf(field: string, ms: number): number {
-  if (Number.isFinite(ms) && ms >= 0 && ms <= OFFSET_MAX_MS) return Math.round(ms);
-  throw invalidField(field, `must be 0 to ${OFFSET_MAX_MS}.`);
+  return Math.round(inRange(field, ms, { max: OFFSET_MAX_MS }));
 }

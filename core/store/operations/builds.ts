@@ -1,10 +1,17 @@
 /**
  * Builds: their creation and their transitions (states.ts). A COMPLETED build published its
- * functions and versions in the same operation.
+ * functions and versions in the same operation. The deletion of a function is here too.
  */
 import { must } from '../../../proto/common/must.ts';
-import type { BuildOps, BuildRow, BuiltFunction, NewBuild } from '../types/functions.ts';
+import type {
+  BuildOps,
+  BuildRow,
+  BuiltFunction,
+  FunctionDeletionOps,
+  NewBuild,
+} from '../types/functions.ts';
 import type { BuildOutcome, BuiltManifest } from '../types/leases.ts';
+import type { Owned } from '../types/rows.ts';
 import { buildEvent, type EventStatements, emitEvent } from './events.ts';
 import type { Queue } from './queue.ts';
 import type { InSteps, Read, Steps, Transaction } from './steps.ts';
@@ -28,10 +35,14 @@ export type BuildStatements = {
     at: number;
   }): Read<BuildRow | undefined>;
   endedBy(leaseId: string): Read<boolean>;
-  /** The id of the project's function of that name, which is made when there is none. */
+  /** The id of the project's function of that name, created when there is none. */
   upsertFunction(wanted: BuiltManifest & { projectId: string; at: number }): Read<string>;
   insertVersion(version: BuiltManifest & { projectId: string; buildId: string; at: number }): void;
   built(buildId: string): Read<BuiltFunction[]>;
+  isPublished(wanted: Owned): Read<boolean>;
+  /** How many invocations of the function wait or run. */
+  openInvocations(wanted: Owned): Read<number>;
+  deleteFunction(wanted: Owned & { at: number }): void;
 };
 
 export function buildCreation(
@@ -46,6 +57,22 @@ export function buildCreation(
       const row = yield* builds.insert(wanted);
       crashPoint('create-build');
       return row;
+    },
+  };
+}
+
+/** No invocation is ended for it: its user cancels them, or waits. */
+export function functionDeletion(
+  builds: BuildStatements,
+  { crashPoint }: Transaction,
+): InSteps<Pick<FunctionDeletionOps, 'deleteFunction'>> {
+  return {
+    *deleteFunction(wanted) {
+      if (!(yield* builds.isPublished(wanted))) return undefined;
+      const open = yield* builds.openInvocations(wanted);
+      if (open === 0) builds.deleteFunction(wanted);
+      crashPoint('delete-function');
+      return { open };
     },
   };
 }
@@ -73,7 +100,8 @@ export function buildTransitions(
 
   return {
     isPending: builds.isPending,
-    /** To RUNNING; gives when its time is over. Undefined when it was not PENDING. */
+    endedBy: builds.endedBy,
+    /** To RUNNING; returns its expiry. Undefined when it was not PENDING. */
     *start(id: string, at: number): Steps<number | undefined> {
       const row = yield* builds.start({ id, at, expiresAt: at + BUILD_TIMEOUT_MS });
       if (row) yield* emitEvent(events, tx, buildEvent('running', row, []));

@@ -1,6 +1,6 @@
 /**
- * The cancelling of invocations. One that waits ends with it; one that runs is released, and its
- * runner ends it. However it then fails, it was cancelled; a handler that returned before its
+ * The cancel of invocations. A PENDING invocation ends at once. A RUNNING one is released, and its
+ * runner ends it: any failure is then reported as cancelled, and a handler that returned before its
  * runner received the release keeps its result.
  *   PENDING --cancel--> FAILED;  RUNNING --cancel--> RUNNING, released to its runner
  */
@@ -11,14 +11,14 @@ import type { Job, Queue } from './queue.ts';
 import type { InSteps, Transaction } from './steps.ts';
 import { CANCELLED } from './texts.ts';
 
-type Parts = {
+type CancelDeps = {
   statements: Pick<InvocationStatements, 'read'>;
   invocations: InvocationTransitions;
   queue: Queue;
 };
 
 export function cancellation(
-  { statements, invocations, queue }: Parts,
+  { statements, invocations, queue }: CancelDeps,
   { crashPoint, wake }: Transaction,
 ): InSteps<CancelOps> {
   return {

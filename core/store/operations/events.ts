@@ -1,13 +1,14 @@
 /**
  * The outbox: an event and one delivery for each subscribed webhook, written in the transaction
- * that changes the resource's status. A crash leaves both or neither. A disabled webhook gets a
- * delivery that is skipped already, so that it can be replayed. Without a subscribed webhook and
- * without a listener nothing is written.
+ * that changes the resource's status. A crash leaves both or neither. For a disabled webhook the
+ * delivery is `skipped` from the start, so that it can be sent later. Nothing is written when no
+ * webhook is subscribed and no client polls the project's events (`tabern listen`).
  */
 import { newId } from '../../common/ids.ts';
 import { BODY_MAX_BYTES, type Event, envelope } from '../../delivery/envelope.ts';
 import type { BuildRow, BuiltFunction } from '../types/functions.ts';
 import type { InvocationRow } from '../types/invocations.ts';
+import type { Timed } from '../types/rows.ts';
 import type { Read, Steps, Transaction } from './steps.ts';
 
 export type EventStatements = {
@@ -34,13 +35,13 @@ export type NewEvent = Omit<Event, 'id'>;
 export function* emitEvent(events: EventStatements, tx: Transaction, event: NewEvent): Steps<void> {
   const { type, projectId, at } = event;
   const subscribed = yield* events.subscribed(projectId, type);
-  const isHeard = yield* events.hasListener(projectId, at);
-  if (subscribed.length === 0 && !isHeard) return;
+  const hasListener = yield* events.hasListener(projectId, at);
+  if (subscribed.length === 0 && !hasListener) return;
 
   const id = newId();
   const body = envelope({ ...event, id });
   if (!(yield* events.insertEvent({ ...event, id, body }))) return;
-  if (isHeard) tx.wake(`events:${projectId}`);
+  if (hasListener) tx.wake(`events:${projectId}`);
   for (const webhook of subscribed) {
     if (webhook.status === 'enabled') {
       events.insertPending(id, webhook.id, at);
@@ -59,8 +60,8 @@ export function invocationEvent(
 ): NewEvent {
   const { id, projectId, params: _, timeoutMs: __, results, cause, ...rest } = row;
   const data: Record<string, unknown> = { id, ...rest, ...timesOf(row) };
-  // Results that cannot fit the envelope go as the beginning of their text, too long as well, and
-  // are cut there: parsing or copying megabytes here would stall all.
+  // Results that exceed the envelope are passed as the beginning of their text, which the envelope
+  // cuts: parsing or copying megabytes here would block all operations.
   if (step === 'completed') data['results'] = results === null ? null : parsedIfShort(results);
   if (cause !== null) data['cause'] = JSON.parse(cause);
   const type = `functions.invocations.${step}`;
@@ -88,9 +89,7 @@ export function buildEvent(
   return { type, resourceId: id, projectId, data, at: row.updatedAt };
 }
 
-type Times = Pick<InvocationRow, 'createdAt' | 'updatedAt' | 'startedAt' | 'endedAt' | 'expiresAt'>;
-
-function timesOf(row: Times) {
+function timesOf(row: Timed) {
   return {
     createdAt: iso(row.createdAt),
     updatedAt: iso(row.updatedAt),

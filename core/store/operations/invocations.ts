@@ -1,24 +1,36 @@
 /**
  * Invocations: their acceptance and their transitions (states.ts). Each changes the invocation, its
- * session, and the event with its deliveries in one operation. An ended status never changes.
+ * session, and the event with its deliveries in one operation. An ended status never changes. An
+ * idempotency key is written with the invocation that it made: a crash leaves both or neither.
  */
 import { must } from '../../../proto/common/must.ts';
-import type { InvocationOps, InvocationRow, NewInvocation } from '../types/invocations.ts';
+import { notFound } from '../../../proto/rpc/errors.ts';
+import type {
+  IdempotencyKey,
+  IdempotencyOps,
+  InvocationOps,
+  InvocationRow,
+  NewInvocation,
+} from '../types/invocations.ts';
 import type { InvocationOutcome } from '../types/leases.ts';
+import type { Owned } from '../types/rows.ts';
 import type { SessionStatus } from '../types/sessions.ts';
 import { type EventStatements, emitEvent, invocationEvent } from './events.ts';
-import { findIdempotent, type KeyStatements } from './idempotency.ts';
 import type { Queue } from './queue.ts';
 import type { SessionTransitions } from './sessions.ts';
 import type { InSteps, Read, Steps, Transaction } from './steps.ts';
+import { keyMismatch } from './texts.ts';
 
 export type InvocationStatements = {
+  /** Whether the version's function was not deleted. */
+  isRunnable(versionId: string): Read<boolean>;
   /** PENDING. */
   insert(invocation: NewInvocation & { expiresAt: number }): Read<InvocationRow>;
-  read(wanted: { id: string; projectId: string }): Read<InvocationRow | undefined>;
+  /** Of a function that was not deleted. */
+  read(wanted: Owned): Read<InvocationRow | undefined>;
   isPending(id: string): Read<boolean>;
   /** To RUNNING, for its timeout; undefined when it was not PENDING. */
-  start(id: string, at: number): Read<InvocationRow | undefined>;
+  start(wanted: { id: string; at: number }): Read<InvocationRow | undefined>;
   /** Undefined when it has ended. */
   end(wanted: {
     id: string;
@@ -31,7 +43,20 @@ export type InvocationStatements = {
   endedBy(leaseId: string): Read<boolean>;
 };
 
-type Parts = {
+export type KeyStatements = {
+  /** Undefined when it has expired, or its invocation's function was deleted. */
+  find(wanted: {
+    projectId: string;
+    key: string;
+    at: number;
+  }): Read<{ requestHash: Uint8Array; invocationId: string } | undefined>;
+  /** Replaces one that `find` does not return. */
+  insert(
+    made: IdempotencyKey & { projectId: string; invocationId: string; expiresAt: number },
+  ): void;
+};
+
+type InvocationDeps = {
   statements: InvocationStatements;
   keys: KeyStatements;
   events: EventStatements;
@@ -39,10 +64,11 @@ type Parts = {
 };
 
 export function acceptance(
-  { statements, keys, events, sessions, queue }: Parts & { queue: Queue },
+  { statements, keys, events, sessions, queue }: InvocationDeps & { queue: Queue },
   tx: Transaction,
-): InSteps<Pick<InvocationOps, 'acceptInvocation'>> {
+): InSteps<Pick<InvocationOps, 'acceptInvocation'> & Pick<IdempotencyOps, 'findIdempotent'>> {
   return {
+    findIdempotent: (wanted) => findIdempotent(keys, statements, wanted),
     *acceptInvocation(wanted) {
       const { idempotency, ...made } = wanted;
       const { id, projectId, sessionId, sessionParams, waitUntil, at } = made;
@@ -51,6 +77,10 @@ export function acceptance(
         const key = { ...idempotency, projectId, at };
         const earlier = yield* findIdempotent(keys, statements, key);
         if (earlier) return earlier;
+      }
+      // the service read the version before this transaction
+      if (!(yield* statements.isRunnable(wanted.versionId))) {
+        throw notFound('Function', wanted.functionId);
       }
       const expiresAt = at + wanted.timeoutMs;
       const place = { expiresAt: waitUntil, queueMax, traceparent, at };
@@ -78,14 +108,15 @@ export type InvocationEnd = {
 export type InvocationTransitions = ReturnType<typeof invocationTransitions>;
 
 export function invocationTransitions(
-  { statements, events, sessions }: Omit<Parts, 'keys'>,
+  { statements, events, sessions }: Omit<InvocationDeps, 'keys'>,
   tx: Transaction,
 ) {
   return {
     isPending: statements.isPending,
-    /** To RUNNING; gives when its time is over. Undefined when it was not PENDING. */
+    endedBy: statements.endedBy,
+    /** To RUNNING; returns its expiry. Undefined when it was not PENDING. */
     *start(id: string, at: number): Steps<number | undefined> {
-      const row = yield* statements.start(id, at);
+      const row = yield* statements.start({ id, at });
       if (!row) return undefined;
       yield* sessions.start({ id: row.sessionId, at, expiresAt: row.expiresAt });
       yield* emitEvent(events, tx, invocationEvent('running', row));
@@ -111,7 +142,7 @@ export function invocationTransitions(
   };
 }
 
-/** A handler that throws does not make its browser a broken one. */
+/** A handler that throws is no failure of its browser. */
 function sessionEnd(outcome: InvocationOutcome): SessionStatus {
   if (outcome.kind === 'success') return 'COMPLETED';
   switch (outcome.cause.code) {
@@ -122,4 +153,18 @@ function sessionEnd(outcome: InvocationOutcome): SessionStatus {
     case 'INTERNAL_ERROR':
       return 'ERROR';
   }
+}
+
+/** The invocation that the key made. Throws IDEMPOTENCY_MISMATCH. */
+function* findIdempotent(
+  keys: KeyStatements,
+  invocations: { read(wanted: Owned): Read<InvocationRow | undefined> },
+  wanted: IdempotencyKey & { projectId: string; at: number },
+): Steps<InvocationRow | undefined> {
+  const { projectId, key, requestHash, at } = wanted;
+  const found = yield* keys.find({ projectId, key, at });
+  if (!found) return undefined;
+  if (Buffer.compare(found.requestHash, requestHash) !== 0) throw keyMismatch();
+  const id = found.invocationId;
+  return must(yield* invocations.read({ id, projectId }), 'invocation of a key');
 }

@@ -1,17 +1,17 @@
 /**
  * Leases. A job is `ready`, or `running` under one lease of one live runner instance. Its work
- * stays PENDING until that instance renews the lease: only then the offer is known to have arrived,
- * and the work may run. A lease that ends before is undone, and the work waits again. A lease that
- * ends after it without an outcome fails its work: a handler has side effects that we cannot see,
- * so it never runs twice. A session is RUNNING later, when its Chrome is ready:
- * session-lifecycle.ts. States: LEASE in states.ts.
+ * stays PENDING until that instance renews the lease, which confirms the arrival of the offer. A
+ * lease that expires before the first renewal is undone, and the work waits again. A lease that
+ * expires later without an outcome fails its work: a handler has side effects that core cannot see,
+ * so it never runs twice. A session is RUNNING when its Chrome is ready: session-lifecycle.ts.
+ * States: LEASE in states.ts.
  *   ready --lease--> offered --renew--> running --complete--> gone;  running --silence--> gone
  *   offered --silence, caller left--> ready
  */
-import type { LeasedWork, LeaseOps } from '../types/leases.ts';
-import type { BuildStatements, BuildTransitions } from './builds.ts';
+import type { Holder, LeasedWork, LeaseOps } from '../types/leases.ts';
+import type { BuildTransitions } from './builds.ts';
 import { outcomeFor } from './cancel.ts';
-import type { InvocationStatements, InvocationTransitions } from './invocations.ts';
+import type { InvocationTransitions } from './invocations.ts';
 import { ENDING_GRACE_MS, type Job, type Queue } from './queue.ts';
 import type { SessionTransitions } from './sessions.ts';
 import type { InSteps, Read, Steps, Transaction } from './steps.ts';
@@ -23,8 +23,7 @@ import {
   RUNNER_LOST,
   TIME_OVER,
 } from './texts.ts';
-
-type Holder = { runnerId: string; instanceId: string };
+import type { workItems } from './work-items.ts';
 
 export type LeaseStatements = {
   /** The instance is the runner's newest. */
@@ -33,36 +32,32 @@ export type LeaseStatements = {
   heldByOthers(holder: Holder): Read<Job[]>;
   /** Undefined when the instance does not hold it. */
   renew(lease: Holder & { leaseId: string; leaseUntil: number }): Read<Job | undefined>;
-  /** Jobs whose lease has ended. */
-  lapsed(wanted: { at: number; max: number }): Read<Job[]>;
-  /** Jobs whose own time is over, leased or not. */
+  /** Jobs whose lease has expired. */
+  unrenewed(wanted: { at: number; max: number }): Read<Job[]>;
+  /** Jobs whose own time has expired, leased or not. */
   expired(wanted: { at: number; max: number }): Read<Job[]>;
   /**
    * Prolongs every lease to `leaseUntil` at least, and every running job's time by the time since
-   * the last heartbeat: a clock that was set looks like a long absence. Counts all queues anew.
+   * the last heartbeat: a changed clock looks like a long absence. Recounts all queues.
    */
   recover(wanted: { at: number; leaseUntil: number }): void;
 };
 
-type Parts = {
+type LeaseDeps = {
   leases: LeaseStatements;
   queue: Queue;
   invocations: InvocationTransitions;
   builds: BuildTransitions;
   sessions: SessionTransitions;
 };
-type Ended = {
-  invocations: Pick<InvocationStatements, 'endedBy'>;
-  builds: Pick<BuildStatements, 'endedBy'>;
-};
 type HolderNames = 'registerRunner' | 'renewLeases' | 'recoverWork' | 'sweepWork' | 'findLease';
 
 /** The operations of runner instances, and the sweep. */
-export function holderOperations(parts: Parts): InSteps<Pick<LeaseOps, HolderNames>> {
-  const { leases, queue } = parts;
-  const { start, lose, fail, isWaiting } = jobTransitions(parts);
+export function holderOperations(deps: LeaseDeps): InSteps<Pick<LeaseOps, HolderNames>> {
+  const { leases, queue } = deps;
+  const { start, lose, fail, isWaiting } = jobTransitions(deps);
 
-  /** How many of the jobs ended; the others wait again. */
+  /** Returns the number of jobs that ended; the others wait again. */
   function* loseAll(jobs: Job[], at: number): Steps<number> {
     let ended = 0;
     for (const job of jobs) if (yield* lose(job, at)) ended += 1;
@@ -96,21 +91,19 @@ export function holderOperations(parts: Parts): InSteps<Pick<LeaseOps, HolderNam
     *sweepWork({ at, max }) {
       const over = yield* leases.expired({ at, max });
       for (const job of over) yield* fail(job, overdue(job, yield* isWaiting(job)), at);
-      const lapsed = yield* leases.lapsed({ at, max: max - over.length });
-      return over.length + (yield* loseAll(lapsed, at));
+      const unrenewed = yield* leases.unrenewed({ at, max: max - over.length });
+      return over.length + (yield* loseAll(unrenewed, at));
     },
   };
 }
 
-type WorkItem = (job: Job, leaseId: string) => Steps<LeasedWork>;
-
 /** The lease of work, and its outcomes. */
 export function outcomeOperations(
-  parts: Parts & { itemOf: WorkItem; ended: Ended },
+  deps: LeaseDeps & { itemOf: ReturnType<typeof workItems> },
   { crashPoint }: Transaction,
 ): InSteps<Omit<LeaseOps, HolderNames>> {
-  const { queue, invocations, builds, itemOf, ended } = parts;
-  const { start, isWaiting } = jobTransitions(parts);
+  const { queue, invocations, builds, itemOf } = deps;
+  const { start, isWaiting } = jobTransitions(deps);
 
   return {
     *leaseWork({ kind, leaseIds, places = 0, leaseMs, at, ...holder }) {
@@ -133,7 +126,7 @@ export function outcomeOperations(
     },
     *completeInvocation({ leaseId, ...end }) {
       const job = yield* queue.findByLease(leaseId);
-      if (job?.kind !== 'invocation') return yield* ended.invocations.endedBy(leaseId);
+      if (job?.kind !== 'invocation') return yield* invocations.endedBy(leaseId);
       yield* start(job, end.at); // a runner that has an outcome has run it
       const outcome = outcomeFor(job, end.outcome);
       yield* invocations.end({ ...end, id: job.id, leaseId, outcome });
@@ -142,7 +135,7 @@ export function outcomeOperations(
     },
     *completeBuild({ leaseId, ...end }) {
       const job = yield* queue.findByLease(leaseId);
-      if (job?.kind !== 'build') return yield* ended.builds.endedBy(leaseId);
+      if (job?.kind !== 'build') return yield* builds.endedBy(leaseId);
       yield* start(job, end.at); // a runner that has an outcome has run it
       yield* builds.end({ ...end, id: job.id, leaseId });
       yield* queue.drop(job);
@@ -151,7 +144,7 @@ export function outcomeOperations(
   };
 }
 
-/** A session that nobody could start has failed: its own time has not begun. */
+/** A session that did not start has failed: its own time has not begun. */
 function overdue({ kind, state, releasedAt }: Job, isWaiting: boolean): Cause {
   if (releasedAt !== null) return NOT_ENDED_IN_TIME;
   if (!isWaiting) return TIME_OVER;
@@ -161,7 +154,7 @@ function overdue({ kind, state, releasedAt }: Job, isWaiting: boolean): Cause {
 }
 
 /** The transitions of a job, with those of its work of any kind. */
-function jobTransitions({ queue, invocations, builds, sessions }: Omit<Parts, 'leases'>) {
+function jobTransitions({ queue, invocations, builds, sessions }: Omit<LeaseDeps, 'leases'>) {
   const pending = {
     invocation: invocations.isPending,
     build: builds.isPending,
@@ -193,13 +186,14 @@ function jobTransitions({ queue, invocations, builds, sessions }: Omit<Parts, 'l
   return {
     isWaiting,
     fail,
-    /** Its runner has it: to RUNNING, once. A session is RUNNING at StartSession. */
+    /** The runner has received it: to RUNNING, once. A session is RUNNING at StartSession. */
     *start({ id, kind }: Job, at: number): Steps<void> {
       if (kind === 'session') return;
       const expiresAt = yield* (kind === 'invocation' ? invocations : builds).start(id, at);
-      if (expiresAt !== undefined) queue.setExpiry(id, expiresAt + ENDING_GRACE_MS);
+      if (expiresAt === undefined) return;
+      queue.setExpiry({ id, expiresAt: expiresAt + ENDING_GRACE_MS });
     },
-    /** Its lease is over: true when that ended the work, false when it waits again. */
+    /** Its lease has expired: true when the work ended, false when it waits again. */
     *lose(job: Job, at: number): Steps<boolean> {
       if (yield* isWaiting(job)) {
         queue.putBack(job);

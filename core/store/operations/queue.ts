@@ -1,11 +1,10 @@
 /**
  * The queue of work: a job for each piece, and a counter row for each project and kind. The project
  * with the smallest turn is served next and its turn grows by one, so one project's backlog of any
- * length delays another's next piece by one turn. reserve.ts keeps some places for projects that
- * hold none. The counters change with the jobs, in the operation that causes the transition.
+ * length delays another's next piece by one turn. Some places of a runner are reserved for projects
+ * that hold none. The counters change with the jobs, in the operation that causes the transition.
  */
 import type { Holder, WorkKind } from '../types/leases.ts';
-import { reserveOf } from './reserve.ts';
 import type { Read, Steps, Transaction } from './steps.ts';
 import { instanceSuperseded, queueFull } from './texts.ts';
 
@@ -17,19 +16,23 @@ export type Job = {
   leaseId: string | null;
   leaseUntil: number | null;
   expiresAt: number;
-  /** When a user asked for its end. */
+  /** Time of the request for its end. */
   releasedAt: number | null;
   /** Of the request that created it. */
   traceparent: string | null;
 };
 
 /**
- * Ours: the runner ends what is over or released; core ends what such a runner forgot. Closing a
- * Chrome and saving its context takes seconds, a large one a minute, and needs the lease.
+ * Ours: the runner ends expired or released work; core ends work that its runner did not end.
+ * Closing a Chrome and saving its context takes seconds, for a large context a minute, and needs
+ * the lease.
  */
 export const ENDING_GRACE_MS = 120_000;
 
-/** Of the work that a project may hold and still get more: its cap is the limit. */
+/** Ours: the part that a single busy project cannot use, so that other projects start at once. */
+const RESERVED_PART = 8;
+
+/** No other limit of the project's work than its cap. */
 const NO_LIMIT = 2 ** 31;
 
 export type NewJob = {
@@ -37,7 +40,7 @@ export type NewJob = {
   kind: WorkKind;
   projectId: string;
   expiresAt: number;
-  /** Where the project's operator has set no limit. */
+  /** Where the project has no own limit. */
   queueMax: number;
   traceparent: string | undefined;
   at: number;
@@ -46,7 +49,7 @@ export type NewJob = {
 export type Lease = Holder & {
   leaseId: string;
   leaseUntil: number;
-  /** All places of its runner for this kind, the taken ones too; 0 when it does not report them. */
+  /** All places of its runner for this kind, used or free; 0 when not reported. */
   places: number;
 };
 
@@ -62,24 +65,24 @@ export type QueueRow = {
 };
 
 export type QueueStatements = {
-  queueOf(kind: WorkKind, projectId: string): Read<QueueRow | undefined>;
+  queueOf(wanted: { kind: WorkKind; projectId: string }): Read<QueueRow | undefined>;
   /** Adds to the project's counters of the kind. */
   count(kind: WorkKind, projectId: string, change: Change): void;
   insert(job: Omit<NewJob, 'queueMax' | 'traceparent'> & Pick<Job, 'traceparent'>): void;
-  /** The project of the smallest turn with work that waits, below its cap and at most `mayHold`. */
+  /** The project of the smallest turn with waiting work, below its cap and at most `mayHold`. */
   nextProject(kind: WorkKind, mayHold: number): Read<string | undefined>;
   /** The project's oldest job that waits, now running under the lease. */
-  lease(kind: WorkKind, projectId: string, lease: Lease): Read<Job | undefined>;
+  lease(wanted: Lease & { kind: WorkKind; projectId: string }): Read<Job | undefined>;
   find(id: string): Read<Job | undefined>;
   findByLease(leaseId: string): Read<Job | undefined>;
-  setExpiry(id: string, at: number): void;
-  /** False when its release was asked for before. */
+  setExpiry(job: { id: string; expiresAt: number }): void;
+  /** False when the release was requested before. */
   release(wanted: { id: string; at: number; endBy: number }): Read<boolean>;
   /** To ready, without its lease. */
   putBack(id: string): void;
   remove(id: string): void;
   hasReady(kind: WorkKind): Read<boolean>;
-  /** Places of the kind that the runner's work takes. */
+  /** Places of the kind that the runner's work uses. */
   heldBy(runnerId: string, kind: WorkKind): Read<number>;
   /** Whether keys of more than one project are valid. */
   haveSeveralProjectsKeys(): Read<boolean>;
@@ -103,7 +106,7 @@ export function queueOperations(jobs: QueueStatements, { wake }: Transaction) {
     /** Throws QUEUE_FULL. Wakes the runners that wait for that kind. */
     *add({ queueMax, ...job }: NewJob): Steps<void> {
       const { kind, projectId } = job;
-      const queue = yield* jobs.queueOf(kind, projectId);
+      const queue = yield* jobs.queueOf(job);
       const limit = queue?.readyMax ?? queueMax;
       const ready = queue?.ready ?? 0;
       if (ready >= limit) throw queueFull(kind, limit, ready);
@@ -119,14 +122,14 @@ export function queueOperations(jobs: QueueStatements, { wake }: Transaction) {
       const mayHold = (yield* isReserved(jobs, kind, lease)) ? 0 : NO_LIMIT;
       const projectId = yield* jobs.nextProject(kind, mayHold);
       if (projectId === undefined) return undefined;
-      const job = yield* jobs.lease(kind, projectId, lease);
+      const job = yield* jobs.lease({ ...lease, kind, projectId });
       if (job) jobs.count(kind, projectId, LEASED);
       return job;
     },
     find: jobs.find,
     findByLease: jobs.findByLease,
     setExpiry: jobs.setExpiry,
-    /** Its runner is to end it within the grace. False when it was asked before. */
+    /** Its runner must end it within the grace. False when it was released before. */
     release: ({ id }: Job, at: number): Read<boolean> =>
       jobs.release({ id, at, endBy: at + ENDING_GRACE_MS }),
     /** It waits again, until its old expiry. */
@@ -150,8 +153,10 @@ export function queueOperations(jobs: QueueStatements, { wake }: Transaction) {
 }
 
 /**
- * Whether the runner's free places of that kind are within its reserve. Counted at each lease, as a
- * runner's poll keeps the width that it began with.
+ * Whether the runner's free places of that kind are within its reserve: only for projects that hold
+ * none, so that a project within its limits does not keep the others waiting until its work ends.
+ * One project alone with a key has all places. Counted at each lease, as a runner's poll keeps the
+ * width that it began with.
  */
 function* isReserved(jobs: QueueStatements, kind: WorkKind, lease: Lease): Steps<boolean> {
   const reserve = reserveOf(lease.places);
@@ -160,9 +165,14 @@ function* isReserved(jobs: QueueStatements, kind: WorkKind, lease: Lease): Steps
   return free <= reserve && (yield* jobs.haveSeveralProjectsKeys());
 }
 
+/** Of the places of a kind. A single place is not reserved: no project with work could take it. */
+function reserveOf(places: number): number {
+  return places > 1 ? Math.max(1, Math.floor(places / RESERVED_PART)) : 0;
+}
+
 /**
- * A queue in which nothing waited starts where the others are: otherwise it would hoard the turns
- * that it did not need.
+ * An empty queue continues at the turn of the others: otherwise it would save the turns that it did
+ * not use.
  */
 function turnOnArrival({ ready, turn, firstTurn, lastTurn }: QueueRow): number {
   return ready > 0 ? turn : Math.max(turn, firstTurn ?? lastTurn - 1);

@@ -1,7 +1,7 @@
 /**
- * The lifecycle of a session that a user started. It waits with a job and is RUNNING when its
- * runner reports that the Chrome is ready. A release frees its slot at once; its runner is informed
- * and ends it. States: states.ts.
+ * The lifecycle of a session that a user started. A session waits with a job, and is RUNNING when
+ * its runner reports that the Chrome is ready. A release frees its slot at once; the runner is
+ * informed and ends it. States: states.ts.
  */
 import { must } from '../../../proto/common/must.ts';
 import type { SessionLifeOps } from '../types/sessions.ts';
@@ -10,17 +10,17 @@ import type { SessionStatements, SessionTransitions } from './sessions.ts';
 import type { InSteps, Steps, Transaction } from './steps.ts';
 import { RELEASED, sessionLimit } from './texts.ts';
 
-/** `locateSession` reads one row: each engine has its statement. */
+/** `locateSession` is one statement of the engine. */
 type Operations = InSteps<Omit<SessionLifeOps, 'locateSession'>>;
 type UserNames = 'createSession' | 'releaseSession';
-type Parts = { statements: SessionStatements; sessions: SessionTransitions; queue: Queue };
+type SessionDeps = { statements: SessionStatements; sessions: SessionTransitions; queue: Queue };
 
-export function sessionLifecycle(parts: Parts, tx: Transaction): Operations {
-  return { ...userOperations(parts, tx), ...runnerOperations(parts, tx) };
+export function sessionLifecycle(deps: SessionDeps, tx: Transaction): Operations {
+  return { ...userOperations(deps, tx), ...runnerOperations(deps, tx) };
 }
 
 function userOperations(
-  { statements, sessions, queue }: Parts,
+  { statements, sessions, queue }: SessionDeps,
   { crashPoint, wake }: Transaction,
 ): Pick<Operations, UserNames> {
   return {
@@ -57,7 +57,7 @@ function userOperations(
 }
 
 function runnerOperations(
-  { statements, sessions, queue }: Parts,
+  { statements, sessions, queue }: SessionDeps,
   { crashPoint }: Transaction,
 ): Omit<Operations, UserNames> {
   function* ownJob(leaseId: string): Steps<Job | undefined> {
@@ -70,7 +70,9 @@ function runnerOperations(
       const job = yield* ownJob(leaseId);
       if (!job) return false;
       const expiresAt = yield* sessions.startOwn({ ...moment, id: job.id });
-      if (expiresAt !== undefined) queue.setExpiry(job.id, expiresAt + ENDING_GRACE_MS);
+      if (expiresAt !== undefined) {
+        queue.setExpiry({ id: job.id, expiresAt: expiresAt + ENDING_GRACE_MS });
+      }
       crashPoint('start-session');
       return true;
     },

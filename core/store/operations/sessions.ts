@@ -2,28 +2,21 @@
  * The transitions of a session (states.ts), inside the operation that moves the session's
  * invocation, or the session itself where a user started it.
  */
-import type { SessionRow, SessionStatus } from '../types/sessions.ts';
+import type { Holder } from '../types/leases.ts';
+import type { Owned } from '../types/rows.ts';
+import type { NewUserSession, SessionRow, SessionStatus } from '../types/sessions.ts';
 import type { Read, Steps, Transaction } from './steps.ts';
 
-export type NewSession = {
-  id: string;
-  projectId: string;
-  region: string;
-  contextId: string | null;
-  userMetadata: string | null;
-  params: string;
-  keepAlive: boolean;
-  extensionId: string | null;
+export type NewSession = Omit<NewUserSession, 'timeoutMs' | 'waitUntil' | 'traceparent'> & {
   /** From its start; null for an invocation's. */
   timeoutMs: number | null;
-  at: number;
   expiresAt: number;
 };
 
 export type SessionEnd = {
   id: string;
   status: SessionStatus;
-  /** When its Chrome was ready, where the invocation's runner reported it only now. */
+  /** When its Chrome was ready, if the invocation's runner reports it with the end. */
   startedAt?: number | null;
   /** One sentence for its user. */
   reason?: string | null;
@@ -36,13 +29,13 @@ export type SessionEnd = {
 export type SessionStatements = {
   /** PENDING. */
   insert(session: NewSession): void;
-  addMetadata(text: { id: string; projectId: string; path: string; value: string }): void;
-  read(wanted: { id: string; projectId: string }): Read<SessionRow | undefined>;
+  addMetadata(text: Owned & { path: string; value: string }): void;
+  read(wanted: Owned): Read<SessionRow | undefined>;
   isPending(id: string): Read<boolean>;
   isOfInvocation(id: string): Read<boolean>;
   /**
-   * To RUNNING; gives when its time is over, which is its timeout after the start where `expiresAt`
-   * is null. Undefined when it was not PENDING.
+   * To RUNNING; returns its expiry, which is its timeout after the start if `expiresAt` is null.
+   * Undefined when it was not PENDING.
    */
   start(wanted: {
     id: string;
@@ -58,7 +51,7 @@ export type SessionStatements = {
   /** Sessions that the project may have live, and that it has live and not released. */
   limit(projectId: string): Read<{ limit: number; current: number }>;
   /** Leases of that instance whose session was released. */
-  releasedLeases(holder: { runnerId: string; instanceId: string }): Read<string[]>;
+  releasedLeases(holder: Holder): Read<string[]>;
 };
 
 export type SessionTransitions = ReturnType<typeof sessionTransitions>;
@@ -79,7 +72,7 @@ export function sessionTransitions(sessions: SessionStatements, { wake }: Transa
       yield* sessions.start({ ...wanted, startedAt: wanted.at });
       wake('sessions');
     },
-    /** One that a user started; gives when its time is over. Undefined when it was not PENDING. */
+    /** A user's session; returns its expiry. Undefined when it was not PENDING. */
     *startOwn(wanted: { id: string; startedAt: number; at: number }): Steps<number | undefined> {
       const expiresAt = yield* sessions.start({ ...wanted, expiresAt: null });
       wake('sessions');

@@ -1,14 +1,15 @@
 /**
- * The states of work and the transitions that are allowed, as values: state -> next states. An
- * ended state has none. Statements that change a state take their conditions from here.
+ * The states of work and of deliveries, and the transitions that are allowed, as values: state ->
+ * next states. Ended work has none. Statements that change a state take their conditions from here.
  */
+import type { DeliveryState } from '../types/deliveries.ts';
 import type { BuildStatus } from '../types/functions.ts';
 import type { InvocationStatus } from '../types/invocations.ts';
 import type { SessionStatus } from '../types/sessions.ts';
 
 type Transitions<State extends string> = Readonly<Record<State, readonly State[]>>;
 
-/** PENDING ends by a cancel, or without a runner. */
+/** PENDING ends by a cancel, or without a free runner. */
 export const INVOCATION: Transitions<InvocationStatus> = {
   PENDING: ['RUNNING', 'FAILED'],
   RUNNING: ['COMPLETED', 'FAILED'],
@@ -39,6 +40,19 @@ export const LEASE: Transitions<'ready' | 'offered' | 'running' | 'gone'> = {
   gone: [],
 };
 
+/**
+ * `in_flight`: an attempt is under way. An ended delivery is `pending` again by a redelivery, and
+ * `delivered` by the late report of a success.
+ */
+export const DELIVERY: Transitions<DeliveryState> = {
+  pending: ['in_flight', 'delivered', 'skipped', 'cancelled'],
+  in_flight: ['pending', 'delivered', 'exhausted', 'skipped', 'cancelled'],
+  delivered: ['pending'],
+  exhausted: ['pending', 'delivered'],
+  skipped: ['pending', 'delivered'],
+  cancelled: ['pending', 'delivered'],
+};
+
 /** The states from which `next` may follow. */
 export function statesBefore<State extends string>(
   transitions: Transitions<State>,
@@ -51,6 +65,9 @@ export function statesBefore<State extends string>(
 export function openStates<State extends string>(transitions: Transitions<State>): State[] {
   return statesOf(transitions).filter((state) => transitions[state].length > 0);
 }
+
+/** Deliveries still to be sent. */
+export const OPEN_DELIVERY: readonly DeliveryState[] = statesBefore(DELIVERY, 'cancelled');
 
 function statesOf<State extends string>(transitions: Transitions<State>): State[] {
   return Object.keys(transitions) as State[];

@@ -22,9 +22,9 @@ export type InSteps<Ops> = {
     : never;
 };
 
-/** What an operation has beside its statements. */
+/** The context of an operation beside its statements. */
 export type Transaction = {
-  /** Wakes the topic's listeners after the commit; forgotten when the operation is undone. */
+  /** Wakes the topic's listeners after the commit, unless the operation is undone. */
   wake(topic: Topic): void;
   /** A named point at which a fault test may end the process. */
   crashPoint(name: string): void;

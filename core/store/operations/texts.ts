@@ -1,4 +1,4 @@
-/** What operations tell users: causes, reasons of an end, and faults. */
+/** Texts of operations for users: causes, reasons of an end, and faults. */
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { InvocationCause } from '../types/invocations.ts';
 import type { WorkKind } from '../types/leases.ts';

@@ -4,6 +4,7 @@
  * webhook, or that ends a subscription.
  */
 import { must } from '../../../proto/common/must.ts';
+import type { Owned } from '../types/rows.ts';
 import type { NewWebhook, WebhookOps, WebhookRow } from '../types/webhooks.ts';
 import type { InSteps, Read, Transaction } from './steps.ts';
 
@@ -25,7 +26,7 @@ export type WebhookStatements = {
   /** It changed. */
   touch(id: string, at: number): void;
   /** To deleted; false when there is no such webhook. */
-  remove(wanted: { id: string; projectId: string; at: number }): Read<boolean>;
+  remove(wanted: Owned & { at: number }): Read<boolean>;
   /** Its deliveries that are pending or in flight. */
   cancelAll(id: string, at: number): void;
   insertSecret(id: string, secret: { seq: number; sealed: Uint8Array; at: number }): void;

@@ -1,13 +1,22 @@
-/** A leased job as its runner receives it: the work with all that belongs to it. */
+/**
+ * Work items: a leased session, invocation or build as its runner receives it, with the rows that
+ * the work needs (context, extension, bundle, params).
+ */
 import { must } from '../../../proto/common/must.ts';
 import type { ContextContent, LeasedContext } from '../types/contexts.ts';
 import type { LeasedExtension } from '../types/files.ts';
-import type { LeasedBuild, LeasedInvocation, LeasedSession, LeasedWork } from '../types/leases.ts';
+import type {
+  LeasedBuild,
+  LeasedInvocation,
+  LeasedSession,
+  LeasedWork,
+  Loaded,
+} from '../types/leases.ts';
 import { BUILD_TIMEOUT_MS } from './builds.ts';
 import type { Job } from './queue.ts';
 import type { Read, Steps } from './steps.ts';
 
-type Beside = 'kind' | 'leaseId' | 'context' | 'extension';
+type Beside = 'kind' | 'leaseId' | keyof Loaded;
 
 export type WorkItemStatements = {
   invocation(id: string): Read<Omit<LeasedInvocation, Beside> | undefined>;
@@ -33,7 +42,7 @@ export function workItems(items: WorkItemStatements) {
     return context;
   }
 
-  function* loadedBy(sessionId: string): Steps<Pick<LeasedSession, 'context' | 'extension'>> {
+  function* loadedBy(sessionId: string): Steps<Loaded> {
     const context = yield* contextOf(sessionId);
     const extension = yield* items.extensionOf(sessionId);
     return { ...(context && { context }), ...(extension && { extension }) };

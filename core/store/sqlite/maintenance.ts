@@ -1,11 +1,13 @@
 /**
- * Retention in SQLite: few rows in an operation, so that nobody waits for it. An event goes when
- * all its deliveries have ended; its attempts go first, then its deliveries, so that an operation
- * may stop anywhere. A webhook that was deleted stays a tombstone as long as its deliveries do.
+ * Retention and metrics in SQLite. An operation removes few rows, so that others do not wait. An
+ * event is removed when all its deliveries have ended: first attempts, then deliveries, so that an
+ * operation may stop anywhere. A deleted webhook stays as a tombstone as long as its deliveries.
  */
+import { must } from '../../../proto/common/must.ts';
 import { oldIds } from '../../common/ids.ts';
+import { OPEN_DELIVERY } from '../operations/states.ts';
 import { reasonLabel } from '../operations/texts.ts';
-import type { WorkKind } from '../types/leases.ts';
+import type { FunctionDeletionOps } from '../types/functions.ts';
 import type {
   EndCount,
   MetricOps,
@@ -14,96 +16,93 @@ import type {
   StoreMetrics,
   WorkRetentionOps,
 } from '../types/maintenance.ts';
+import { inStates, queries } from './engine/statements.ts';
 import type { Tx } from './engine/transaction.ts';
 import { MINUTES_USED } from './projects.ts';
 import { hasOldId } from './times.ts';
 import { dueRecount } from './webhooks/due.ts';
 
 export function retentionOps(tx: Tx): RetentionOps {
-  const sql = { ...preparePurge(tx), ...prepareBacklog(tx), recountDue: dueRecount(tx) };
+  const sql = { ...eventQueries(tx), ...backlogQueries(tx), recountDue: dueRecount(tx) };
 
-  /** Of one event; how many rows. */
+  /** Removes rows of one event; returns their number. */
   function purge(id: string, max: number): number {
-    let left = max - sql.attempts.run(id, max).changes;
-    if (left > 0) left -= sql.deliveries.run(id, left).changes;
-    if (left > 0) left -= sql.event.run(id).changes;
+    let left = max - sql.attempts(id, max);
+    if (left > 0) left -= sql.deliveries(id, left);
+    if (left > 0) left -= sql.event(id);
     return max - left;
   }
 
   return {
     purgeEvents({ before, at, max }) {
       let left = max;
-      for (const id of sql.old.all({ ...oldIds({ before, at }), max })) {
+      for (const id of sql.old({ ...oldIds({ before, at }), max })) {
         left -= purge(id, left);
         if (left <= 0) return max;
       }
-      left -= sql.webhooks.run(before, left).changes;
-      sql.listeners.run(at);
+      left -= sql.webhooks(before, left);
+      sql.listeners(at);
       tx.crashPoint('purge-events');
       return max - left;
     },
 
     backlogs: (pendingMax) =>
-      sql.waiting.all().filter((id) => (sql.pending.get(id, pendingMax + 1) ?? 0) > pendingMax),
+      sql.waiting().filter((id) => sql.pending(id, pendingMax + 1) > pendingMax),
 
     skipBacklog({ webhookId, pendingMax, max, at }) {
-      const over = (sql.pending.get(webhookId, pendingMax + max) ?? 0) - pendingMax;
+      const over = sql.pending(webhookId, pendingMax + max) - pendingMax;
       if (over <= 0) return 0;
-      const { changes } = sql.skip.run(at, webhookId, over);
-      sql.recountDue.run(webhookId);
-      return changes;
+      const skipped = sql.skip(at, webhookId, over);
+      sql.recountDue(webhookId);
+      return skipped;
     },
   };
 }
 
-function preparePurge({ db }: Tx) {
+function eventQueries(tx: Tx) {
+  const { values, changes } = queries(tx);
   return {
     // Index events_by_age.
-    old: db
-      .prepare<[object], string>(`
-        SELECT id FROM events
-        WHERE created_at < @before AND ${hasOldId('id')} AND NOT EXISTS (
-          SELECT 1 FROM deliveries
-          WHERE event_id = events.id AND state IN ('pending', 'in_flight'))
-        ORDER BY created_at LIMIT @max`)
-      .pluck(),
-    attempts: db.prepare<[string, number]>(`
+    old: values<[object], string>(`
+      SELECT id FROM events
+      WHERE created_at < @before AND ${hasOldId('id')} AND NOT EXISTS (
+        SELECT 1 FROM deliveries
+        WHERE event_id = events.id AND state ${inStates(OPEN_DELIVERY)})
+      ORDER BY created_at LIMIT @max`),
+    attempts: changes<[string, number]>(`
       DELETE FROM attempts WHERE id IN (
         SELECT attempts.id
         FROM deliveries CROSS JOIN attempts ON attempts.delivery_id = deliveries.id
         WHERE event_id = ? LIMIT ?)`),
-    deliveries: db.prepare<[string, number]>(`
+    deliveries: changes<[string, number]>(`
       DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE event_id = ? LIMIT ?)`),
-    event: db.prepare<[string]>(`
+    event: changes<[string]>(`
       DELETE FROM events
       WHERE id = ? AND NOT EXISTS (SELECT 1 FROM deliveries WHERE event_id = events.id)`),
     // Index webhooks_deleted.
-    webhooks: db.prepare<[number, number]>(`
+    webhooks: changes<[number, number]>(`
       DELETE FROM webhooks WHERE id IN (
         SELECT id FROM webhooks
         WHERE status = 'deleted' AND updated_at < ?
           AND NOT EXISTS (SELECT 1 FROM deliveries WHERE webhook_id = webhooks.id)
         LIMIT ?)`),
-    listeners: db.prepare<[number]>('DELETE FROM listeners WHERE until <= ?'),
+    listeners: changes<[number]>('DELETE FROM listeners WHERE until <= ?'),
   };
 }
 
-function prepareBacklog({ db }: Tx) {
+function backlogQueries(tx: Tx) {
+  const { values, number, changes } = queries(tx);
   return {
     // Index webhooks_due.
-    waiting: db
-      .prepare<[], string>(
-        `SELECT id FROM webhooks WHERE next_due IS NOT NULL AND status <> 'deleted'`,
-      )
-      .pluck(),
+    waiting: values<[], string>(
+      `SELECT id FROM webhooks WHERE next_due IS NOT NULL AND status <> 'deleted'`,
+    ),
     // Index deliveries_due.
-    pending: db
-      .prepare<[string, number], number>(`
-        SELECT COUNT(*) FROM (
-          SELECT 1 FROM deliveries INDEXED BY deliveries_due
-          WHERE webhook_id = ? AND state = 'pending' LIMIT ?)`)
-      .pluck(),
-    skip: db.prepare<[number, string, number]>(`
+    pending: number<[string, number]>(`
+      SELECT COUNT(*) FROM (
+        SELECT 1 FROM deliveries INDEXED BY deliveries_due
+        WHERE webhook_id = ? AND state = 'pending' LIMIT ?)`),
+    skip: changes<[number, string, number]>(`
       UPDATE deliveries SET state = 'skipped', reason = 'backlog', due = NULL, done_at = ?
       WHERE id IN (
         SELECT id FROM deliveries INDEXED BY deliveries_due
@@ -111,139 +110,226 @@ function prepareBacklog({ db }: Tx) {
   };
 }
 
-export function workRetentionOps(tx: Tx): WorkRetentionOps {
-  const sql = { ...prepareLogs(tx), ...prepareInvocations(tx), ...prepareBuilds(tx) };
+/** The rows that an operation may still remove. */
+type Budget = { left: number };
 
-  /** One build: its versions that nobody needs, then itself when none is left. */
-  function purgeBuild(id: string): boolean {
-    for (const versionId of sql.versions.all(id)) sql.version.run(versionId);
-    if (sql.build.run(id).changes === 0) return false;
-    sql.linesOf.run(id, -1);
-    sql.headOf.run(id);
+/** Ids of rows that ended before `before`, from behind `after`. */
+const ended = (table: string): string => `
+  SELECT id FROM ${table} WHERE id > @after AND id < @beforeId AND ended_at < @before
+  ORDER BY id LIMIT @max`;
+
+export function workRetentionOps(
+  tx: Tx,
+): WorkRetentionOps & Pick<FunctionDeletionOps, 'purgeFunctions'> {
+  const sql = {
+    ...logQueries(tx),
+    ...invocationQueries(tx),
+    ...buildQueries(tx),
+    ...deletedQueries(tx),
+  };
+
+  /** Removes a build's unused versions, then the build when no version is left. */
+  function purgeBuild(id: string, budget: Budget): boolean {
+    for (const versionId of sql.versions(id)) budget.left -= sql.version(versionId);
+    if (sql.hasVersion(id) || !purgeLog(id, budget)) return false;
+    budget.left -= sql.build(id);
     return true;
   }
 
-  /** One invocation, its log first, so that an operation may stop anywhere; how many rows. */
-  function purgeInvocation(id: string, max: number): number {
-    const lines = sql.linesOf.run(id, max).changes;
-    if (lines >= max) return max;
-    sql.keys.run(id);
-    sql.headOf.run(id);
-    sql.invocation.run(id);
-    return lines + 1;
+  /** Removes the log of an invocation or build; false when lines are left. */
+  function purgeLog(ownerId: string, budget: Budget): boolean {
+    if (budget.left > 0) budget.left -= sql.linesOf(ownerId, budget.left);
+    if (budget.left <= 0) return false;
+    sql.headOf(ownerId);
+    return true;
+  }
+
+  /** Removes an invocation, its log first, so that an operation may stop anywhere. */
+  function purgeInvocation(id: string, budget: Budget): void {
+    if (!purgeLog(id, budget)) return;
+    sql.keys(id);
+    budget.left -= sql.invocation(id);
+  }
+
+  /**
+   * Removes a version with its invocations; its build too, unless that has another version. The
+   * version is removed after the build's log, so that the build is found again. Returns the blobs.
+   */
+  function purgeVersion({ id, buildId }: VersionOf, budget: Budget): string[] {
+    for (const invocationId of sql.invocationsOf(id, budget.left)) {
+      purgeInvocation(invocationId, budget);
+      if (budget.left <= 0) return [];
+    }
+    const isLast = !sql.hasOther(buildId, id);
+    if (isLast && !purgeLog(buildId, budget)) return [];
+    budget.left -= sql.version(id);
+    if (!isLast) return [];
+    const blobs = sql.blobsOf({ id: buildId });
+    sql.build(buildId);
+    return blobs.flatMap((blob) => sql.blob(blob));
+  }
+
+  function purgeFunction(id: string, budget: Budget): string[] {
+    const dropped: string[] = [];
+    for (const version of sql.versionsOf(id, budget.left)) {
+      dropped.push(...purgeVersion(version, budget));
+      if (budget.left <= 0) return dropped;
+    }
+    budget.left -= sql.deletedFunction(id);
+    return dropped;
   }
 
   return {
+    purgeFunctions({ functionId, max }) {
+      const budget = { left: max };
+      const dropped: string[] = [];
+      const one = functionId === undefined ? undefined : sql.deletedOne(functionId);
+      for (const id of one ?? sql.deletedFunctions(max)) {
+        if (budget.left > 0) dropped.push(...purgeFunction(id, budget));
+      }
+      tx.crashPoint('purge-functions');
+      return { rows: max - budget.left, dropped };
+    },
     purgeLogs({ beforeId, max }) {
-      const lines = sql.lines.run(beforeId, max).changes;
-      const heads = lines < max ? sql.heads.run(beforeId, max - lines).changes : 0;
+      const lines = sql.lines(beforeId, max);
+      const heads = lines < max ? sql.heads(beforeId, max - lines) : 0;
       tx.crashPoint('purge-logs');
       return lines + heads;
     },
     purgeInvocations(purge) {
-      let left = purge.max;
-      for (const id of sql.invocations.all({ after: '', ...purge })) {
-        left -= purgeInvocation(id, left);
-        if (left <= 0) break;
+      const budget = { left: purge.max };
+      for (const id of sql.invocations({ after: '', ...purge })) {
+        if (budget.left > 0) purgeInvocation(id, budget);
       }
       tx.crashPoint('purge-invocations');
-      return purge.max - left;
+      return purge.max - budget.left;
     },
     purgeBuilds(purge) {
-      const ids = sql.builds.all(purge);
-      const removed = ids.filter(purgeBuild).length;
+      const ids = sql.builds(purge);
+      const budget = { left: purge.max };
+      let [removed, last] = [0, purge.after];
+      for (const id of ids) {
+        if (purgeBuild(id, budget)) removed += 1;
+        if (budget.left <= 0) break; // continues with this build
+        last = id;
+      }
       tx.crashPoint('purge-builds');
-      return { removed, last: ids.length < purge.max ? undefined : ids.at(-1) };
+      const isEnd = budget.left > 0 && ids.length < purge.max;
+      return { removed, last: isEnd ? undefined : last };
     },
   };
 }
 
-function prepareLogs({ db }: Tx) {
+function logQueries(tx: Tx) {
+  const { changes } = queries(tx);
   return {
-    lines: db.prepare<[string, number]>(`
+    lines: changes<[string, number]>(`
       DELETE FROM log_lines WHERE (owner_id, number) IN (
         SELECT owner_id, number FROM log_lines WHERE owner_id < ? ORDER BY owner_id LIMIT ?)`),
-    heads: db.prepare<[string, number]>(`
+    heads: changes<[string, number]>(`
       DELETE FROM log_heads WHERE owner_id IN (
         SELECT owner_id FROM log_heads WHERE owner_id < ?
           AND NOT EXISTS (SELECT 1 FROM log_lines WHERE owner_id = log_heads.owner_id)
         ORDER BY owner_id LIMIT ?)`),
-    linesOf: db.prepare<[string, number]>(`
+    linesOf: changes<[string, number]>(`
       DELETE FROM log_lines WHERE (owner_id, number) IN (
         SELECT owner_id, number FROM log_lines WHERE owner_id = ? LIMIT ?)`),
-    headOf: db.prepare<[string]>('DELETE FROM log_heads WHERE owner_id = ?'),
+    headOf: changes<[string]>('DELETE FROM log_heads WHERE owner_id = ?'),
   };
 }
 
 /** Index idempotency_keys_by_invocation. */
-function prepareInvocations({ db }: Tx) {
+function invocationQueries(tx: Tx) {
+  const { values, changes } = queries(tx);
   return {
-    invocations: db
-      .prepare<[object], string>(`
-        SELECT id FROM invocations WHERE id > @after AND id < @beforeId AND ended_at < @before
-        ORDER BY id LIMIT @max`)
-      .pluck(),
-    keys: db.prepare<[string]>('DELETE FROM idempotency_keys WHERE invocation_id = ?'),
-    invocation: db.prepare<[string]>('DELETE FROM invocations WHERE id = ?'),
+    invocations: values<[object], string>(ended('invocations')),
+    keys: changes<[string]>('DELETE FROM idempotency_keys WHERE invocation_id = ?'),
+    invocation: changes<[string]>('DELETE FROM invocations WHERE id = ?'),
   };
 }
 
-function prepareBuilds({ db }: Tx) {
+function buildQueries(tx: Tx) {
+  const { values, exists, changes } = queries(tx);
   return {
-    builds: db
-      .prepare<[object], string>(`
-        SELECT id FROM builds WHERE id > @after AND id < @beforeId AND ended_at < @before
-        ORDER BY id LIMIT @max`)
-      .pluck(),
+    builds: values<[object], string>(ended('builds')),
     // Indexes versions_by_build, versions_by_function and invocations_by_version.
-    versions: db
-      .prepare<[string], string>(`
-        SELECT id FROM versions
-        WHERE build_id = ?
-          AND EXISTS (SELECT 1 FROM versions AS newer
-            WHERE newer.function_id = versions.function_id AND newer.id > versions.id)
-          AND NOT EXISTS (SELECT 1 FROM invocations WHERE version_id = versions.id)`)
-      .pluck(),
-    version: db.prepare<[string]>('DELETE FROM versions WHERE id = ?'),
-    build: db.prepare<[string]>(`
-      DELETE FROM builds
-      WHERE id = ? AND NOT EXISTS (SELECT 1 FROM versions WHERE build_id = builds.id)`),
+    versions: values<[string], string>(`
+      SELECT id FROM versions
+      WHERE build_id = ?
+        AND EXISTS (SELECT 1 FROM versions AS newer
+          WHERE newer.function_id = versions.function_id AND newer.id > versions.id)
+        AND NOT EXISTS (SELECT 1 FROM invocations WHERE version_id = versions.id)`),
+    version: changes<[string]>('DELETE FROM versions WHERE id = ?'),
+    hasVersion: exists<[string]>('SELECT 1 FROM versions WHERE build_id = ?'),
+    build: changes<[string]>('DELETE FROM builds WHERE id = ?'),
   };
 }
 
-/** What refers to a session, each by an index that begins with its id. */
+type VersionOf = { id: string; buildId: string };
+
+/** Rows of deleted functions; of a running invocation there is none. */
+function deletedQueries(tx: Tx) {
+  const { rows, values, exists, changes } = queries(tx);
+  return {
+    // Index functions_deleted.
+    deletedFunctions: values<[number], string>(`
+      SELECT id FROM functions WHERE deleted_at IS NOT NULL ORDER BY deleted_at LIMIT ?`),
+    deletedOne: values<[string], string>(
+      'SELECT id FROM functions WHERE id = ? AND deleted_at IS NOT NULL',
+    ),
+    deletedFunction: changes<[string]>('DELETE FROM functions WHERE id = ?'),
+    // Index versions_by_function.
+    versionsOf: rows<[string, number], VersionOf>(
+      'SELECT id, build_id AS buildId FROM versions WHERE function_id = ? ORDER BY id LIMIT ?',
+    ),
+    // Index versions_by_build.
+    hasOther: exists<[string, string]>('SELECT 1 FROM versions WHERE build_id = ? AND id <> ?'),
+    // Index invocations_by_version.
+    invocationsOf: values<[string, number], string>(
+      'SELECT id FROM invocations WHERE version_id = ? ORDER BY id LIMIT ?',
+    ),
+    blobsOf: values<[object], string>(`
+      SELECT id FROM blobs WHERE id IN (
+        SELECT archive_blob_id FROM builds WHERE id = @id
+        UNION SELECT bundle_blob_id FROM builds WHERE id = @id)`),
+    // Indexes builds_by_archive and builds_by_bundle.
+    blob: values<[string], string>(`
+      DELETE FROM blobs WHERE id = ?
+        AND NOT EXISTS (SELECT 1 FROM builds WHERE archive_blob_id = blobs.id)
+        AND NOT EXISTS (SELECT 1 FROM builds WHERE bundle_blob_id = blobs.id)
+      RETURNING id`),
+  };
+}
+
+/** Tables that refer to a session, each with an index that begins with its id. */
 const REFERRING = ['invocations', 'session_logs', 'session_log_heads', 'recordings', 'downloads'];
 
-export function sessionRetentionOps({ db, crashPoint }: Tx): SessionRetentionOps {
-  const old = db
-    .prepare<[object], string>(`
-      SELECT id FROM sessions WHERE id > @after AND id < @beforeId AND ended_at < @before
-      ORDER BY id LIMIT @max`)
-    .pluck();
-  const isReferred = REFERRING.map(
-    (table) => `EXISTS (SELECT 1 FROM ${table} WHERE session_id = @id)`,
+export function sessionRetentionOps(tx: Tx): SessionRetentionOps {
+  const { values, exists, changes } = queries(tx);
+  const old = values<[object], string>(ended('sessions'));
+  const isReferred = exists<[object]>(
+    REFERRING.map((table) => `SELECT 1 FROM ${table} WHERE session_id = @id`).join(' UNION ALL '),
   );
-  const kept = db.prepare<[object], number>(`SELECT ${isReferred.join(' OR ')}`).pluck();
-  const count = db.prepare<[string]>(`
+  const count = changes<[string]>(`
     UPDATE projects SET past_minutes = past_minutes + used.minutes,
       past_proxy_bytes = past_proxy_bytes + used.bytes
     FROM (SELECT project_id, IIF(started_at IS NULL, 0, ${MINUTES_USED}) AS minutes,
         IIF(started_at IS NULL, 0, proxy_bytes) AS bytes
       FROM sessions WHERE id = ?) AS used
     WHERE projects.id = used.project_id`);
-  const metadata = db.prepare<[string]>('DELETE FROM session_metadata WHERE session_id = ?');
-  const session = db.prepare<[string]>('DELETE FROM sessions WHERE id = ?');
+  const metadata = changes<[string]>('DELETE FROM session_metadata WHERE session_id = ?');
+  const session = changes<[string]>('DELETE FROM sessions WHERE id = ?');
 
   return {
     purgeSessions(purge) {
-      const ids = old.all(purge);
-      const free = ids.filter((id) => kept.get({ id }) === 0);
+      const ids = old(purge);
+      const free = ids.filter((id) => !isReferred({ id }));
       for (const id of free) {
-        count.run(id);
-        metadata.run(id);
-        session.run(id);
+        count(id);
+        metadata(id);
+        session(id);
       }
-      crashPoint('purge-sessions');
+      tx.crashPoint('purge-sessions');
       return { removed: free.length, last: ids.length < purge.max ? undefined : ids.at(-1) };
     },
   };
@@ -255,7 +341,7 @@ const TRIGGERS = `
     SELECT tally('session', NEW.status, NEW.end_reason);
   END;
   CREATE TEMP TRIGGER tally_deliveries AFTER UPDATE OF state ON main.deliveries
-  WHEN OLD.state <> NEW.state AND NEW.state NOT IN ('pending', 'in_flight') BEGIN
+  WHEN OLD.state <> NEW.state AND NEW.state NOT ${inStates(OPEN_DELIVERY)} BEGIN
     SELECT tally('delivery', NEW.state, '');
   END;
   CREATE TEMP TRIGGER tally_interrupted AFTER UPDATE OF outcome ON main.attempts
@@ -266,7 +352,7 @@ const TRIGGERS = `
 export function metricOps(tx: Tx): MetricOps {
   const { db } = tx;
   const counts = new Map<string, EndCount>();
-  const sql = prepare(tx);
+  const gauges = metricQueries(tx);
   let isCounting = false;
 
   function count(what: EndCount['what'], first: string, reason: string | null): null {
@@ -288,28 +374,24 @@ export function metricOps(tx: Tx): MetricOps {
         isCounting = true;
       }
       return {
-        ...(sql.deliveries.get() as DeliveryMetrics),
-        ...lists(sql),
+        ...must(gauges.deliveries(), 'counts'),
+        work: gauges.work(),
+        webhooks: gauges.webhooks(),
         counts: [...counts.values()],
       };
     },
   };
 }
 
-type DeliveryMetrics = Pick<StoreMetrics, 'pending' | 'inFlight' | 'oldestDue'>;
-
-function lists(sql: ReturnType<typeof prepare>): Pick<StoreMetrics, 'work' | 'webhooks'> {
-  return { work: sql.work.all(), webhooks: sql.webhooks.all() };
-}
-
-function prepare({ db }: Tx) {
+function metricQueries(tx: Tx) {
+  const { row, rows } = queries(tx);
   return {
-    work: db.prepare<[], { kind: WorkKind; waiting: number; running: number }>(`
+    work: rows<[], StoreMetrics['work'][number]>(`
       SELECT kind, SUM(ready) AS waiting, SUM(running) AS running FROM queues GROUP BY kind`),
-    webhooks: db.prepare<[], { status: string; count: number }>(`
+    webhooks: rows<[], StoreMetrics['webhooks'][number]>(`
       SELECT status, COUNT(*) AS count FROM webhooks WHERE status <> 'deleted' GROUP BY status`),
     // Indexes deliveries_due, deliveries_leased, webhooks_due.
-    deliveries: db.prepare<[], DeliveryMetrics>(`
+    deliveries: row<[], Pick<StoreMetrics, 'pending' | 'inFlight' | 'oldestDue'>>(`
       SELECT
         (SELECT COUNT(*) FROM deliveries INDEXED BY deliveries_due WHERE state = 'pending')
           AS pending,

@@ -1,18 +1,27 @@
-/** All operations of the SQLite engine: one line per noun. */
+/** All operations of the SQLite engine. */
+import { contextOperations } from '../operations/contexts.ts';
 import { type DeliveryStatements, deliveryOperations } from '../operations/delivery/deliveries.ts';
+import { fileOperations, recordingOperations } from '../operations/files.ts';
+import { logOperations } from '../operations/logs.ts';
+import { projectOperations } from '../operations/projects.ts';
 import { webhookOperations } from '../operations/webhooks.ts';
-import { type WorkOps, type WorkStatements, workOperations } from '../operations/work.ts';
-import type { DeliveryOps, RedeliveryOps } from '../types/deliveries.ts';
-import type { WebhookOps } from '../types/webhooks.ts';
+import { type WorkStatements, workOperations } from '../operations/work.ts';
 import type { StoreOps } from '../types.ts';
-import { contextContentOps, contextOps } from './contexts.ts';
+import { contextOps, contextStatements } from './contexts.ts';
 import { synchronous } from './engine/steps.ts';
 import type { Tx } from './engine/transaction.ts';
-import { blobOps, downloadOps, extensionOps } from './files.ts';
+import {
+  blobOps,
+  blobStatements,
+  downloadOps,
+  downloadStatements,
+  extensionStatements,
+  extensionViews,
+} from './files.ts';
 import { metricOps, retentionOps, sessionRetentionOps, workRetentionOps } from './maintenance.ts';
-import { operatorOps, projectOps } from './projects.ts';
-import { recordingOps } from './recordings.ts';
-import { storageOps } from './storage.ts';
+import { operatorOps, projectOps, projectStatements } from './projects.ts';
+import { recordingOps, recordingStatements } from './recordings.ts';
+import { storageOps, storageStatements } from './storage.ts';
 import { timeOps } from './times.ts';
 import { reportStatements } from './webhooks/attempts.ts';
 import { claimStatements } from './webhooks/claims.ts';
@@ -25,44 +34,65 @@ import { functionOps } from './work/functions.ts';
 import { keyRetention, keyStatements } from './work/idempotency.ts';
 import { invocationStatements, invocationViews } from './work/invocations.ts';
 import { leaseStatements } from './work/leases.ts';
-import { logOps } from './work/logs.ts';
+import { logStatements, logViews } from './work/logs.ts';
 import { queueStatements } from './work/queue.ts';
-import { sessionLogOps } from './work/session-logs.ts';
-import { sessionLocation, sessionOps, sessionStatements } from './work/sessions.ts';
+import { sessionLogOps, sessionLogStatements } from './work/session-logs.ts';
+import { sessionOps, sessionStatements } from './work/sessions.ts';
 import { workItemStatements } from './work/work-items.ts';
 
-type WebhookWrites = Omit<WebhookOps, 'getWebhook' | 'listWebhooks'>;
-
 export function allOps(tx: Tx): StoreOps {
+  return { ...ruledOps(tx), ...views(tx) };
+}
+
+/** Operations with rules, by core/store/operations. */
+function ruledOps(tx: Tx) {
+  const storage = storageStatements(tx);
+  const blobs = blobStatements(tx);
+  const files = {
+    blobs,
+    downloads: downloadStatements(tx),
+    extensions: extensionStatements(tx),
+    storage,
+  };
+  const logs = { logs: logStatements(tx), sessionLogs: sessionLogStatements(tx), storage };
   return {
-    ...contextOps(tx),
-    ...contextContentOps(tx),
-    ...synchronous<DeliveryOps & RedeliveryOps>(deliveryOperations(deliveryStatements(tx), tx)),
-    ...deliveryViewOps(tx),
-    ...listenerOps(tx),
-    ...retentionOps(tx),
-    ...metricOps(tx),
+    ...synchronous(projectOperations(projectStatements(tx), tx)),
+    ...synchronous(contextOperations({ contexts: contextStatements(tx), storage }, tx)),
+    ...synchronous(fileOperations(files, tx)),
+    ...synchronous(recordingOperations({ recordings: recordingStatements(tx), blobs }, tx)),
+    ...synchronous(logOperations(logs, tx)),
+    ...synchronous(workOperations(workStatements(tx), tx)),
+    ...synchronous(webhookOperations(webhookStatements(tx), tx)),
+    ...synchronous(deliveryOperations(deliveryStatements(tx), tx)),
+  };
+}
+
+/** Operations of one statement, and the removal of what is old. */
+function views(tx: Tx) {
+  return {
     ...projectOps(tx),
     ...operatorOps(tx),
     ...sessionOps(tx),
     ...sessionLogOps(tx),
-    ...sessionLocation(tx),
-    ...sessionRetentionOps(tx),
     ...buildViews(tx),
     ...functionOps(tx),
     ...invocationViews(tx),
-    ...keyRetention(tx),
-    ...synchronous<WorkOps>(workOperations(workStatements(tx), tx)),
-    ...logOps(tx),
+    ...logViews(tx),
+    ...contextOps(tx),
     ...blobOps(tx),
-    ...storageOps(tx),
-    ...timeOps(tx),
     ...downloadOps(tx),
-    ...extensionOps(tx),
+    ...extensionViews(tx),
     ...recordingOps(tx),
+    ...storageOps(tx),
     ...webhookViews(tx),
-    ...synchronous<WebhookWrites>(webhookOperations(webhookStatements(tx), tx)),
+    ...deliveryViewOps(tx),
+    ...listenerOps(tx),
+    ...timeOps(tx),
+    ...metricOps(tx),
+    ...keyRetention(tx),
+    ...retentionOps(tx),
     ...workRetentionOps(tx),
+    ...sessionRetentionOps(tx),
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * The database thread. It takes every message that waits, commits them as one group, then answers
- * them all. Loaded by core/store/thread.ts only.
+ * The database thread. It commits all waiting messages as one group, then answers them. Loaded by
+ * core/store/thread.ts only.
  */
 import {
   type MessagePort,
@@ -35,7 +35,7 @@ const GROUP_MAX = 256;
 start(must(parentPort, 'parent port: this file is a thread, not a program'), workerData);
 
 function start(port: MessagePort, options: ThreadOptions): void {
-  const tell = (message: FromThread) => port.postMessage(message);
+  const send = (message: FromThread) => port.postMessage(message);
   let open: OpenDatabase;
   let engine: Engine;
   try {
@@ -43,7 +43,7 @@ function start(port: MessagePort, options: ThreadOptions): void {
     engine = new Engine(open.db, crashPoints(options.crashAt), allOps);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    tell({ kind: 'refused', message: error.message });
+    send({ kind: 'refused', message: error.message });
     port.close();
     return;
   }
@@ -54,38 +54,38 @@ function start(port: MessagePort, options: ThreadOptions): void {
     if (group.length > 0) {
       const outcome = engine.run(group);
       if (outcome.kind === 'fatal') {
-        tell(outcome);
+        send(outcome);
         port.close();
         return;
       }
       const { syncMs } = engine;
-      tell({ kind: 'answers', answers: outcome.answers, wakes: outcome.wakes, syncMs });
+      send({ kind: 'answers', answers: outcome.answers, wakes: outcome.wakes, syncMs });
     }
-    // After what was asked before it; what comes later may or may not be in it.
-    for (const wanted of snapshots) void snapshot(open.db, wanted, tell);
+    // Includes earlier operations; later ones may or may not be included.
+    for (const wanted of snapshots) void snapshot(open.db, wanted, send);
     if (closing) {
       open.close();
-      tell({ kind: 'closed' });
+      send({ kind: 'closed' });
       port.close();
     }
   });
-  tell({ kind: 'ready', operations: engine.operations });
+  send({ kind: 'ready', operations: engine.operations });
 }
 
-/** Goes on between groups; one that fails, as for want of room, harms nothing else. */
+/** Runs between groups. A failure, as on a full disk, affects no other operation. */
 async function snapshot(
   db: Database,
   { id, path }: SnapshotRequest,
-  tell: (message: FromThread) => void,
+  send: (message: FromThread) => void,
 ): Promise<void> {
   const answer = await snapshotTo(db, path).then(
     (value): Answer => ({ id, value }),
     (error: unknown): Answer => ({ id, error: toPlain(isFull(error) ? storageFull() : error) }),
   );
-  tell({ kind: 'answers', answers: [answer], wakes: [] });
+  send({ kind: 'answers', answers: [answer], wakes: [] });
 }
 
-/** Adds what waits to the group; true when the thread was told to close. */
+/** Adds waiting messages to the group; true when one of them closes the thread. */
 function gather(
   port: MessagePort,
   first: ToThread,

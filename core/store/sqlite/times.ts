@@ -1,14 +1,14 @@
 /**
- * All stored times when core's clock is set, in one transaction. Three ways for a time, and none
- * changes an order within a column:
- *   happened   not later than now: a step forward leaves it
- *   due        what lay in the future moves along; else as happened
- *   begun      moves along always: durations are computed from it
- * Others wait meanwhile, so nothing is read that lies behind a result or another long text, but in
- * what is open or young.
+ * Moves all stored times in one transaction when core's clock is set. There are three kinds of
+ * times; the order within a column never changes:
+ *   happened   not later than now: a step forward does not change it
+ *   due        a future time moves by the step; a past one is as happened
+ *   begun      always moves by the step: durations are computed from it
+ * Other operations wait meanwhile, so columns behind a result or another long text are read in open
+ * and young rows only.
  */
 import { idAt } from '../../common/ids.ts';
-import type { TimeOps } from '../types/times.ts';
+import type { TimeOps } from '../types/maintenance.ts';
 import type { Tx } from './engine/transaction.ts';
 
 type Columns = Readonly<Record<string, readonly string[]>>;
@@ -23,7 +23,7 @@ export const HAPPENED: Columns = {
   downloads: ['created_at'],
   events: ['created_at'],
   extensions: ['created_at', 'updated_at', 'deleted_at'],
-  functions: ['created_at', 'updated_at'],
+  functions: ['created_at', 'updated_at', 'deleted_at'],
   invocations: ['created_at', 'updated_at', 'started_at', 'ended_at'],
   jobs: ['created_at', 'released_at'],
   key_pairs: ['created_at'],
@@ -52,21 +52,21 @@ export const BEGUN: Columns = {
   heartbeat: ['at'],
   webhooks: ['first_failure_at', 'last_attempt_at'],
 };
-/** Short of life: a row whose id is older than a day has no time that is later than now. */
+/** Short-lived: a row whose id is older than a day has no time later than now. */
 const SHORT = ['blobs', 'builds', 'downloads', 'events', 'invocations', 'sessions', 'versions'];
-/** What waits or runs has a row in `jobs`; an invocation's session is open while it is. */
+/** Open work has a row in `jobs`; an invocation's session is open as long as the invocation. */
 const OPEN: Readonly<Record<string, string>> = {
   builds: 'id IN (SELECT id FROM jobs)',
   invocations: 'id IN (SELECT id FROM jobs)',
   sessions: `status IN ('PENDING', 'RUNNING')`,
 };
 const DAY_MS = 86_400_000;
-/** As core/files/orphan-sweep.ts: until then a blob may be named. */
+/** As core/files/orphan-sweep.ts: until then a blob may get an owner. */
 const UNNAMED_MS = 3_600_000;
-/** As core/sessions/recordings/recordings.ts: until then recordings of a session may come. */
+/** As core/sessions/recordings/recordings.ts: until then a session's recordings may arrive. */
 const LATE_MS = 600_000;
 
-/** Whether the id says too that its row is old: parameters of `oldIds`. */
+/** Whether the id agrees that its row is old: parameters of `oldIds`. */
 export const hasOldId = (id: string): string => `(${id} < @beforeId OR ${id} > @aheadId)`;
 
 export function timeOps({ db, crashPoint }: Pick<Tx, 'db' | 'crashPoint'>): TimeOps {
@@ -112,7 +112,7 @@ function due(): string[] {
   );
 }
 
-/** Ids of attempts are numbers, in the order of their beginnings; one lasts seconds. */
+/** Ids of attempts are numbers in the order of their starts; an attempt lasts seconds. */
 const YOUNG_ATTEMPTS = `id > COALESCE((
   SELECT id FROM attempts WHERE started_at < @to - ${DAY_MS} ORDER BY id DESC LIMIT 1), 0)`;
 

@@ -1,24 +1,20 @@
-/** Contexts, and the pool of key pairs that they are made with, as stored. */
+/** Contexts, their content, and the pool of their key pairs, as stored. */
+import type { Dated, Owned } from './rows.ts';
 
-export type ContextRow = {
-  id: string;
-  projectId: string;
-  /** Trimmed. */
-  name: string | null;
-  /** SPKI PEM. */
-  publicKey: string;
-  createdAt: number;
-  updatedAt: number;
-};
+export type ContextRow = Owned &
+  Dated & {
+    /** Trimmed. */
+    name: string | null;
+    /** SPKI PEM. */
+    publicKey: string;
+  };
 
-export type NewContext = {
-  id: string;
-  projectId: string;
+export type NewContext = Owned & {
   name: string | null;
-  /** What makes two names the same. */
+  /** Names with equal keys are the same. */
   nameKey: string | null;
   at: number;
-  /** Active contexts that the project may have; absent: any number. */
+  /** Limit of the project's active contexts; absent: none. */
   max?: number;
 };
 
@@ -38,18 +34,18 @@ export type CreatedContext =
   | { outcome: 'no-key' };
 
 export type ContextOps = {
-  /** The value that proves the master key; undefined before the first start. */
+  /** The sealed check value of the master key; undefined before the first start. */
   masterKeyCheck(): Uint8Array | undefined;
-  /** Stores it; one that exists already stays as it is. */
+  /** An existing value is not replaced. */
   setMasterKeyCheck(sealed: Uint8Array): void;
 
   countKeyPairs(): number;
-  /** Adds a pair to the pool; gives back how many are there now. */
+  /** Adds a pair to the pool; returns the size of the pool. */
   addKeyPair(pair: NewKeyPair): number;
 
-  /** The context, made with the oldest pair of the pool, which it takes. */
+  /** Creates a context with the oldest pair of the pool, and removes the pair. */
   createContext(context: NewContext): CreatedContext;
-  getContext(wanted: { id: string; projectId: string }): ContextRow | undefined;
+  getContext(wanted: Owned): ContextRow | undefined;
   /** Active ones, newest first, from behind `before`. */
   listContexts(page: {
     projectId: string;
@@ -57,23 +53,17 @@ export type ContextOps = {
     limit: number;
   }): ContextRow[];
   /**
-   * Frees its name, wipes its private key and forgets its content; undefined when there is no such
-   * active context. `dropped`: blobs whose files are the caller's to remove.
+   * Removes its name, its private key and its content; undefined when there is no such active
+   * context. `dropped`: blobs whose files the caller removes.
    */
-  deleteContext(wanted: {
-    id: string;
-    projectId: string;
-    at: number;
-  }): { dropped: string[] } | undefined;
+  deleteContext(wanted: Owned & { at: number }): { dropped: string[] } | undefined;
 };
 
-/** What contexts hold, as stored: one blob each, which saves and uploads replace. */
-
-/** What a session starts from. */
+/** The context that a session starts from. */
 export type LeasedContext = {
   id: string;
   persist: boolean;
-  /** What was saved last; null while nothing was. */
+  /** The last saved content; null before the first save. */
   blobId: string | null;
   /** SPKI PEM. */
   publicKey: string;
@@ -82,32 +72,27 @@ export type LeasedContext = {
   keyPairId: string;
 };
 
-/** A context with what it holds and what opens it. */
+/** A context's content, and the keys that open it. */
 export type ContextContent = Omit<LeasedContext, 'persist'>;
 
-/** `dropped`: blobs whose rows are gone; their files are the caller's to remove. */
+/** `dropped`: blobs without rows, whose files the caller removes. */
 export type Replaced =
   | { outcome: 'saved'; replaced: boolean; dropped: string[] }
-  /** The context was deleted, and with it what should have replaced its content. */
+  /** The context was deleted, and the new content with it. */
   | { outcome: 'deleted'; dropped: string[] };
 
-/** `lost`: no live lease. `refused`: its work may not save, or the blob is none to save. */
+/** `lost`: no live lease. `refused`: the work may not save, or the blob is not valid for it. */
 export type Saved = Replaced | { outcome: 'lost' } | { outcome: 'refused' };
 
 export type ContextContentOps = {
-  getContextContent(wanted: { id: string; projectId: string }): ContextContent | undefined;
+  getContextContent(wanted: Owned): ContextContent | undefined;
   /**
-   * The blob becomes the content of the context that the lease's session persists. The last one
-   * wins; repeating it changes nothing.
+   * Makes the blob the content of the context that the lease's session persists. The last save
+   * wins; a repeated call changes nothing.
    */
   saveContext(wanted: { leaseId: string; blobId: string; at: number }): Saved;
-  /** As saveContext, for an upload that has proved good. */
-  replaceContext(wanted: {
-    id: string;
-    projectId: string;
-    blobId: string;
-    at: number;
-  }): Replaced | { outcome: 'refused' };
-  /** Forgets blobs of contexts; those that are content stay. Gives the forgotten. */
+  /** As saveContext, for a verified upload. */
+  replaceContext(wanted: Owned & { blobId: string; at: number }): Replaced | { outcome: 'refused' };
+  /** Removes rows of blobs that are no context's content; returns the removed ids. */
   dropContextBlobs(ids: string[]): string[];
 };

@@ -1,17 +1,17 @@
-/** A stored database without its store: what a check, `doctor`, a backup and a restore read. */
+/** A database without its store, for checks, `doctor`, backup and restore. */
 import type { Snapshot } from '../messages.ts';
 
 export type Inspected = {
-  /** Sentences for the operator; empty when all is well. */
+  /** Problems for the operator; empty for a usable database. */
   problems: string[];
   blobs: { id: string; size: number; sha256: string }[];
   /** Null before the first start. */
   masterKeyCheck: Uint8Array | null;
-  /** The latest time that was written. */
+  /** The latest stored time. */
   lastTime: number;
 };
 
-/** A database that no core can open until this is disposed. */
+/** A database, locked against other processes until it is disposed of. */
 export type OfflineDatabase = Disposable & {
   /** Copies the database to that path. */
   snapshot(path: string, signal?: AbortSignal): Promise<Snapshot>;

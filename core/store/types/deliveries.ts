@@ -4,7 +4,7 @@ import type { Rule } from '../../delivery/disable.ts';
 export type Sender = {
   /** One per gateway. */
   senderId: string;
-  /** UUID v7, new at every start of it: the later one takes over what the earlier one held. */
+  /** UUID v7, new at each start: a later instance takes over the deliveries of an earlier one. */
   instanceId: string;
 };
 
@@ -16,7 +16,7 @@ export type ClaimWanted = Sender & {
   ratePerS: number;
   at: number;
   leaseUntil: number;
-  /** For the wait of a delivery that was interrupted too often. */
+  /** For the delay of a delivery that was interrupted too often. */
   jitter: number;
 };
 
@@ -24,7 +24,7 @@ export type ClaimedRow = {
   deliveryId: number;
   claimSeq: number;
   attemptId: number;
-  /** Counts the delivery's attempts from 1. */
+  /** Number of the delivery's attempt, from 1. */
   n: number;
   webhookId: string;
   endpoint: string;
@@ -34,14 +34,14 @@ export type ClaimedRow = {
 
 export type Claimed = {
   claims: ClaimedRow[];
-  /** The live secrets of each webhook claimed for, newest first. */
+  /** The live secrets of each claimed webhook, newest first. */
   secrets: Record<string, { seq: number; sealed: Uint8Array }[]>;
   /**
-   * When to look again: a delivery comes due, the pace of a webhook lets one through, or a lease
-   * lapses; null when nothing waits.
+   * The next claim can succeed at: a delivery is due, a webhook's pace allows one, or a lease
+   * expires; null when no delivery waits.
    */
   nextDue: number | null;
-  /** Webhooks deleted since with an attempt of this sender in flight; told once. */
+  /** Webhooks that were deleted during an attempt of this sender; reported once. */
   gone: string[];
 };
 
@@ -60,7 +60,7 @@ export type AttemptEnd = {
   deliveryId: number;
   claimSeq: number;
   attemptId: number;
-  /** `unsent`: handed back, nothing left this machine. */
+  /** `unsent`: returned, and no byte was sent. */
   outcome: AttemptOutcome | 'unsent';
   /** HTTP status; 0 when there was none. */
   status: number;
@@ -68,20 +68,20 @@ export type AttemptEnd = {
   error: string;
   response: Uint8Array;
   retryAfterS: number | null;
-  /** The receiver asked not to try again. */
+  /** The receiver requested no further attempt. */
   abortMessage: boolean;
   jitter: number;
 };
 
 export type DeliveryOps = {
   /**
-   * Takes what is due, the least recently served webhook first, and records each attempt as
-   * started. First gives back what lapsed leases and earlier instances of this sender held.
+   * Claims due deliveries, the least recently served webhook first, and records the start of each
+   * attempt. First releases those of expired leases and of earlier instances of this sender.
    */
   claimDeliveries(wanted: ClaimWanted): Claimed;
   /**
-   * Records how attempts ended and decides what follows, then takes what is due when `next` says
-   * so. A report that was taken already changes nothing.
+   * Records the ends of attempts and decides the next states, then claims due deliveries if `next`
+   * is given. A repeated report changes nothing.
    */
   reportAttempts(report: {
     ends: AttemptEnd[];
@@ -89,16 +89,15 @@ export type DeliveryOps = {
     rule: Rule;
     next?: ClaimWanted | undefined;
   }): {
-    /** Webhooks that this disabled. */
+    /** Webhooks that the reports disabled. */
     disabled: string[];
     claimed: Claimed | undefined;
   };
   /**
-   * Says that core runs. When it did not for more than `gapMinMs`, that time is taken out of all
-   * streaks of failure.
+   * Records that core runs. A gap of more than `gapMinMs` is subtracted from all failure streaks.
    */
   beat(beat: { at: number; gapMinMs: number }): { gapMs: number };
-  /** The latest time on disk; 0 when there is none. Times go on from there after a start. */
+  /** The latest time on disk; 0 when there is none. After a start times continue from it. */
   lastTime(): number;
 };
 
@@ -174,21 +173,19 @@ export type RedeliveryOps = {
   /** The same bytes, due at once, with the whole schedule. */
   redeliver(wanted: Owned & { id: string; at: number }): DeliveryRow | 'not-ended' | undefined;
   /**
-   * Replays up to `max` that were skipped or exhausted, oldest first. `last` is where the next
-   * batch goes on. Undefined when there is no such webhook.
+   * Sends up to `max` skipped or exhausted deliveries again, oldest first. The next batch begins
+   * after `last`. Undefined when there is no such webhook.
    */
   recoverDeliveries(recovery: Recovery): { count: number; last: number } | undefined;
   /** An event for this webhook alone; undefined when there is no such webhook. */
   sendTestEvent(wanted: Owned & { eventId: string; at: number }): DeliveryRow | undefined;
 };
 
-/** Those who read a project's events as they happen. */
-
 export type HeardEvent = { seq: number; id: string; type: string; body: Uint8Array };
 
 export type ListenerOps = {
-  /** Events of the project are kept until then; answers the place of now in their order. */
+  /** Stores events of the project until then; returns the sequence number of the last event. */
   listen(listener: { projectId: string; until: number }): number;
-  /** Events behind `after`, oldest first; tests of webhooks are none. */
+  /** Events after `after`, oldest first, without tests of webhooks. */
   eventsAfter(wanted: { projectId: string; after: number; limit: number }): HeardEvent[];
 };

@@ -1,4 +1,6 @@
 /** Files that the pages of a session have downloaded, as stored: a row and a blob each. */
+import type { Page, PageOf } from './functions.ts';
+import type { Dated, Owned } from './rows.ts';
 
 export type DownloadRow = {
   id: string;
@@ -19,7 +21,7 @@ export type DownloadFilter = {
   projectId: string;
   filename: string | undefined;
   mimeType: string | undefined;
-  /** In bytes; each bound is within. */
+  /** In bytes, inclusive. */
   minSize: number | undefined;
   maxSize: number | undefined;
   createdAfter: number | undefined;
@@ -29,7 +31,7 @@ export type DownloadFilter = {
 export type DownloadOps = {
   /**
    * Adds a blob of the lease's session. `lost`: no live lease of a session. `refused`: the blob is
-   * no DOWNLOAD of its project, or another's already. Repeating it changes nothing.
+   * no DOWNLOAD of the project, or has another owner. A repeated call changes nothing.
    */
   addDownload(wanted: {
     leaseId: string;
@@ -39,20 +41,17 @@ export type DownloadOps = {
     mimeType: string;
     at: number;
   }): 'added' | 'lost' | 'refused';
-  /** Newest first; `total` is over all pages. */
-  listDownloads(wanted: DownloadFilter & { limit: number; offset: number }): {
-    rows: DownloadRow[];
-    total: number;
-  };
-  getDownload(wanted: { id: string; projectId: string }): DownloadRow | undefined;
+  /** Newest first. */
+  listDownloads(wanted: PageOf<DownloadFilter>): Page<DownloadRow>;
+  getDownload(wanted: Owned): DownloadRow | undefined;
   /**
-   * Removes one row with its blob's; gives the blob, whose file is the caller's to remove.
-   * Undefined when there was none.
+   * Removes one row with its blob's row; returns the blob, whose file the caller removes. Undefined
+   * when there was none.
    */
-  deleteDownload(wanted: { id: string; projectId: string }): string | undefined;
-  /** Removes up to `max` of a session's, with their blobs' rows; gives the blobs. */
+  deleteDownload(wanted: Owned): string | undefined;
+  /** Removes up to `max` of a session's, with their blobs' rows; returns the blobs. */
   deleteSessionDownloads(wanted: { sessionId: string; projectId: string; max: number }): string[];
-  /** As deleteSessionDownloads, of those that are older. */
+  /** As deleteSessionDownloads, for older ones. */
   purgeDownloads(wanted: { before: number; at: number; max: number }): string[];
 };
 
@@ -64,9 +63,7 @@ export type BlobKind =
   | 'EXTENSION'
   | 'RECORDING';
 
-export type BlobRow = {
-  id: string;
-  projectId: string;
+export type BlobRow = Owned & {
   kind: BlobKind;
   /** In bytes. */
   size: number;
@@ -76,32 +73,29 @@ export type BlobRow = {
 };
 
 export type BlobOps = {
-  /** `full`, and nothing added, when the project would store more than is within the quota. */
+  /** `full`, and nothing added, when the project would exceed its quota. */
   addBlob(blob: BlobRow, within?: Within): 'added' | 'full';
   getBlob(id: string): BlobRow | undefined;
-  /** By id, those after that one. */
+  /** In order of id, from behind `after`. */
   listBlobs(wanted: { after: string; max: number }): BlobRow[];
-  /** Those of the ids that have a row. */
+  /** The ids that have a row. */
   knownBlobs(ids: string[]): string[];
   /**
-   * Removes rows older than that which no build, context, download, extension, recording or
-   * open session names, `max` at most; answers their ids.
+   * Removes up to `max` older rows that no build, context, download, extension, recording or open
+   * session refers to; returns their ids.
    */
   removeUnusedBlobs(wanted: { before: number; max: number }): string[];
 };
 
 /** Browser extensions that sessions load, as stored: a row and a blob each. */
 
-export type ExtensionRow = {
-  id: string;
-  projectId: string;
-  /** As uploaded. */
-  fileName: string;
-  createdAt: number;
-  updatedAt: number;
-};
+export type ExtensionRow = Owned &
+  Dated & {
+    /** As uploaded. */
+    fileName: string;
+  };
 
-/** What a session is to load. */
+/** The extension that a session loads. */
 export type LeasedExtension = {
   id: string;
   blobId: string;
@@ -111,27 +105,23 @@ export type LeasedExtension = {
 
 export type ExtensionOps = {
   /**
-   * `taken`: the blob is no EXTENSION of the project, or another's already; `full`: the project has
+   * `taken`: the blob is no EXTENSION of the project, or has another owner; `full`: the project has
    * `max`.
    */
   createExtension(
-    wanted: { id: string; projectId: string; blobId: string; fileName: string; at: number },
+    wanted: Owned & { blobId: string; fileName: string; at: number },
     max: number,
   ): ExtensionRow | 'taken' | 'full';
-  /** Undefined for one that was deleted. */
-  getExtension(wanted: { id: string; projectId: string }): ExtensionRow | undefined;
+  /** Undefined when it was deleted. */
+  getExtension(wanted: Owned): ExtensionRow | undefined;
   /**
-   * Deletes it. One that an open session is to load stays for that session alone, and goes with
-   * purgeExtensions. `dropped`: blobs whose rows are gone. Undefined when there was none.
+   * Deletes it. While an open session loads it, its row stays for that session until
+   * purgeExtensions. `dropped`: blobs without rows. Undefined when there was none.
    */
-  deleteExtension(wanted: {
-    id: string;
-    projectId: string;
-    at: number;
-  }): { dropped: string[] } | undefined;
-  /** Removes deleted ones that no open session is to load; gives their blobs. */
+  deleteExtension(wanted: Owned & { at: number }): { dropped: string[] } | undefined;
+  /** Removes deleted ones that no open session loads; returns their blobs. */
   purgeExtensions(max: number): string[];
-  /** Forgets the project's blob when it is no extension; true when it did. */
+  /** Removes the row of a blob that no extension has; false when there is none. */
   dropExtensionBlob(wanted: { blobId: string; projectId: string }): boolean;
 };
 
@@ -144,11 +134,11 @@ export type QuotaName =
 
 export type Stored = { kind: StoredKind; count: number; bytes: number };
 
-/** What is to stay within a quota. */
+/** A quota, and the kinds that count. */
 export type Within = { kinds: readonly StoredKind[]; maxBytes: number };
 
 export type StorageOps = {
-  /** What the project stores, and the quotas that its operator has set. */
+  /** The project's stored sums, and the quotas that its operator has set. */
   projectStorage(projectId: string): {
     stored: Stored[];
     quotas: { quota: QuotaName; value: number }[];

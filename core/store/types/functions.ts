@@ -1,34 +1,24 @@
-/** Builds, and the functions and versions they make, as stored. */
+/** Builds, and the functions and versions that they publish, as stored. */
+import type { Dated, Owned, Timed } from './rows.ts';
 
 export type BuildStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'FAILED';
 
 export type BuildCause = { code: string; message: string };
 
-export type BuildRow = {
-  id: string;
-  projectId: string;
-  entrypoint: string;
-  status: BuildStatus;
-  /** JSON of a BuildCause. */
-  cause: string | null;
-  createdAt: number;
-  updatedAt: number;
-  startedAt: number | null;
-  endedAt: number | null;
-  expiresAt: number;
-};
+export type BuildRow = Owned &
+  Timed & {
+    entrypoint: string;
+    status: BuildStatus;
+    /** JSON of a BuildCause. */
+    cause: string | null;
+  };
 
-export type FunctionRow = {
-  id: string;
-  projectId: string;
-  name: string;
-  createdAt: number;
-  updatedAt: number;
-};
+export type FunctionRow = Owned &
+  Dated & {
+    name: string;
+  };
 
-export type VersionRow = {
-  id: string;
-  projectId: string;
+export type VersionRow = Owned & {
   functionId: string;
   buildId: string;
   /** JSON object. */
@@ -38,20 +28,21 @@ export type VersionRow = {
   createdAt: number;
 };
 
-/** A function and the version one build made of it. */
+/** A function, and the version that one build published. */
 export type BuiltFunction = { function: FunctionRow; version: VersionRow };
 
+/** A page of what matches the filter. */
+export type PageOf<Filter> = Filter & { offset: number; limit: number };
+/** `total` is over all pages. */
 export type Page<Row> = { rows: Row[]; total: number };
 
-export type NewBuild = {
-  id: string;
-  projectId: string;
+export type NewBuild = Owned & {
   entrypoint: string;
   archiveBlobId: string;
-  /** When its waiting ends. */
+  /** The end of its wait for a runner. */
   waitUntil: number;
   expiresAt: number;
-  /** Builds that may wait in the project. */
+  /** Limit of the project's waiting builds. */
   queueMax: number;
   /** W3C trace context of the request; absent when it had none. */
   traceparent?: string | undefined;
@@ -59,34 +50,41 @@ export type NewBuild = {
 };
 
 export type BuildOps = {
-  /** The build and its place in the queue. Throws QUEUE_FULL. */
+  /** Stores the build and its job. Throws QUEUE_FULL. */
   createBuild(build: NewBuild): BuildRow;
-  /** Its functions are those of a COMPLETED build. */
-  getBuild(wanted: {
-    id: string;
-    projectId: string;
-  }): { build: BuildRow; functions: BuiltFunction[] } | undefined;
+  /** Only a COMPLETED build has functions. */
+  getBuild(wanted: Owned): { build: BuildRow; functions: BuiltFunction[] } | undefined;
   /** Newest first. */
-  listBuilds(wanted: {
-    projectId: string;
-    status: string | undefined;
-    offset: number;
-    limit: number;
-  }): Page<{ build: BuildRow; functions: BuiltFunction[] }>;
+  listBuilds(
+    wanted: PageOf<{ projectId: string; status: string | undefined }>,
+  ): Page<{ build: BuildRow; functions: BuiltFunction[] }>;
 };
 
 export type FunctionOps = {
-  getFunction(wanted: { id: string; projectId: string }): FunctionRow | undefined;
+  getFunction(wanted: Owned): FunctionRow | undefined;
   /** Newest first. */
-  listFunctions(wanted: { projectId: string; offset: number; limit: number }): Page<FunctionRow>;
-  getVersion(wanted: { id: string; projectId: string }): VersionRow | undefined;
+  listFunctions(wanted: PageOf<{ projectId: string }>): Page<FunctionRow>;
+  getVersion(wanted: Owned): VersionRow | undefined;
   /** Newest first. */
-  listVersions(wanted: {
-    functionId: string;
-    projectId: string;
-    offset: number;
-    limit: number;
-  }): Page<VersionRow>;
-  /** What an invocation runs. */
+  listVersions(wanted: PageOf<{ functionId: string; projectId: string }>): Page<VersionRow>;
+  /** The version that an invocation runs. */
   newestVersion(wanted: { functionId: string; projectId: string }): VersionRow | undefined;
+};
+
+export type FunctionDeletionOps = {
+  /**
+   * Deletes it: its name and its idempotency keys are free, and no other operation finds it, its
+   * versions, its invocations, or the builds that purgeFunctions removes. Nothing changes while it
+   * has `open` invocations, which wait or run. Undefined when there is none.
+   */
+  deleteFunction(wanted: Owned & { at: number }): { open: number } | undefined;
+  /**
+   * Removes up to `max` rows of deleted functions, or of one of them: invocations and builds with
+   * their logs, and versions. A build with another function's version stays. `dropped`: the blobs
+   * of removed builds, without rows.
+   */
+  purgeFunctions(purge: { functionId?: string; max: number }): {
+    rows: number;
+    dropped: string[];
+  };
 };

@@ -1,5 +1,6 @@
 /** Invocations as stored. */
-import type { Page } from './functions.ts';
+import type { Page, PageOf } from './functions.ts';
+import type { Owned, Timed } from './rows.ts';
 
 export type InvocationStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'FAILED';
 
@@ -10,27 +11,21 @@ export type InvocationCause = {
   stack?: string;
 };
 
-export type InvocationRow = {
-  id: string;
-  projectId: string;
-  functionId: string;
-  versionId: string;
-  sessionId: string;
-  region: string;
-  status: InvocationStatus;
-  /** JSON object. */
-  params: string;
-  /** JSON; null when the handler returned nothing. */
-  results: string | null;
-  /** JSON of an InvocationCause. */
-  cause: string | null;
-  timeoutMs: number;
-  createdAt: number;
-  updatedAt: number;
-  startedAt: number | null;
-  endedAt: number | null;
-  expiresAt: number;
-};
+export type InvocationRow = Owned &
+  Timed & {
+    functionId: string;
+    versionId: string;
+    sessionId: string;
+    region: string;
+    status: InvocationStatus;
+    /** JSON object. */
+    params: string;
+    /** JSON; null when the handler returned nothing. */
+    results: string | null;
+    /** JSON of an InvocationCause. */
+    cause: string | null;
+    timeoutMs: number;
+  };
 
 export type NewInvocation = {
   id: string;
@@ -47,11 +42,11 @@ export type NewInvocation = {
   /** JSON object. */
   userMetadata: string | null;
   timeoutMs: number;
-  /** When its waiting ends. */
+  /** The end of its wait for a runner. */
   waitUntil: number;
-  /** Invocations that may wait in the project. */
+  /** Limit of the project's waiting invocations. */
   queueMax: number;
-  /** What its client calls it, and until when. */
+  /** The client's key, and its expiry. */
   idempotency?: IdempotencyKey & { expiresAt: number };
   /** W3C trace context of the request; absent when it had none. */
   traceparent?: string | undefined;
@@ -60,48 +55,43 @@ export type NewInvocation = {
 
 export type InvocationOps = {
   /**
-   * The session, the invocation, its pending event, its place in the queue and its idempotency key;
-   * or the invocation that the key has made before. Throws QUEUE_FULL, IDEMPOTENCY_MISMATCH.
+   * Stores the session, the invocation, its event, its job and its idempotency key; or returns the
+   * earlier invocation of the key. Throws QUEUE_FULL, IDEMPOTENCY_MISMATCH.
    */
   acceptInvocation(invocation: NewInvocation): InvocationRow;
-  getInvocation(wanted: { id: string; projectId: string }): InvocationRow | undefined;
-  /** Newest first. Results of more than 64 KiB are left out: a page must fit a message. */
-  listInvocations(wanted: {
-    versionId: string;
-    projectId: string;
-    status: string | undefined;
-    offset: number;
-    limit: number;
-  }): Page<InvocationRow>;
+  getInvocation(wanted: Owned): InvocationRow | undefined;
+  /**
+   * Newest first, of a function that was not deleted. Without results of more than 64 KiB: a page
+   * must fit a message.
+   */
+  listInvocations(
+    wanted: PageOf<{ versionId: string; projectId: string; status: string | undefined }>,
+  ): Page<InvocationRow>;
 };
 
 export type CancelOps = {
   /**
-   * Ends one that waits; releases one that runs, which then ends FAILED as cancelled unless its
-   * handler returned before; gives it as it then is. Undefined for one that is not there.
+   * Ends a PENDING invocation. Releases a RUNNING one, which then ends FAILED as cancelled unless
+   * its handler returned before. Returns its new state; undefined when there is none.
    */
-  cancelInvocation(wanted: {
-    id: string;
-    projectId: string;
-    at: number;
-  }): InvocationRow | undefined;
+  cancelInvocation(wanted: Owned & { at: number }): InvocationRow | undefined;
 };
 
-/** What a client's key stands for. */
+/** A client's key. */
 export type IdempotencyKey = {
   key: string;
-  /** SHA-256 of what is asked for. */
+  /** SHA-256 of the request. */
   requestHash: Uint8Array;
 };
 
 export type IdempotencyOps = {
   /**
-   * The invocation that the key has made; undefined when it has made none, or no longer counts.
-   * Throws IDEMPOTENCY_MISMATCH when it was for something else.
+   * The invocation of the key; undefined when there is none, or the key has expired. Throws
+   * IDEMPOTENCY_MISMATCH for a key of another request.
    */
   findIdempotent(
     wanted: IdempotencyKey & { projectId: string; at: number },
   ): InvocationRow | undefined;
-  /** Removes up to `max` keys that no longer count; how many. */
+  /** Removes up to `max` expired keys; returns their number. */
   purgeIdempotencyKeys(purge: { at: number; max: number }): number;
 };

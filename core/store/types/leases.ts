@@ -1,4 +1,4 @@
-/** Work under leases: invocations, builds and sessions that runners take, prolong and end. */
+/** Work under leases: runners acquire, renew and complete invocations, builds and sessions. */
 
 import type { LeasedContext } from './contexts.ts';
 import type { LeasedExtension } from './files.ts';
@@ -7,52 +7,40 @@ import type { InvocationCause } from './invocations.ts';
 
 export type WorkKind = 'invocation' | 'build' | 'session';
 
-export type LeasedInvocation = {
-  kind: 'invocation';
+type Leased<Kind extends WorkKind> = {
+  kind: Kind;
   leaseId: string;
   id: string;
   projectId: string;
-  sessionId: string;
-  versionId: string;
-  functionName: string;
-  bundleBlobId: string;
-  bundleSha256: string;
-  params: string;
-  sessionParams: string;
-  timeoutMs: number;
-  region: string;
-  /** What its session starts from; absent for none, or for one deleted since. */
-  context?: LeasedContext;
-  /** What its session loads; absent for none. */
-  extension?: LeasedExtension;
-};
-
-export type LeasedBuild = {
-  kind: 'build';
-  leaseId: string;
-  id: string;
-  projectId: string;
-  entrypoint: string;
-  archiveBlobId: string;
   timeoutMs: number;
 };
 
-export type LeasedSession = {
-  kind: 'session';
-  leaseId: string;
-  id: string;
-  projectId: string;
-  params: string;
-  timeoutMs: number;
-  keepAlive: boolean;
-  /** What it starts from; absent for none, or for one deleted since. */
+/** The context and the extension of a session. */
+export type Loaded = {
+  /** Absent for none, or a deleted one. */
   context?: LeasedContext;
-  /** What it loads; absent for none. */
+  /** Absent for none. */
   extension?: LeasedExtension;
 };
+
+export type LeasedInvocation = Leased<'invocation'> &
+  Loaded & {
+    sessionId: string;
+    versionId: string;
+    functionName: string;
+    bundleBlobId: string;
+    bundleSha256: string;
+    params: string;
+    sessionParams: string;
+    region: string;
+  };
+
+export type LeasedBuild = Leased<'build'> & { entrypoint: string; archiveBlobId: string };
+
+export type LeasedSession = Leased<'session'> & Loaded & { params: string; keepAlive: boolean };
 
 export type LeasedWork = (LeasedInvocation | LeasedBuild | LeasedSession) & {
-  /** W3C trace context of the request that asked for it. */
+  /** W3C trace context of the request that created it. */
   traceparent: string | null;
 };
 
@@ -63,7 +51,7 @@ export type InvocationOutcome =
   | { kind: 'success'; results: string | null }
   | { kind: 'failure'; cause: InvocationCause };
 
-/** A function that a build found. The ids are used where the function or version is new. */
+/** A function in a bundle. Its ids are used when the function or the version is new. */
 export type BuiltManifest = {
   functionId: string;
   versionId: string;
@@ -78,42 +66,42 @@ export type BuildOutcome =
 
 export type LeaseOps = {
   /**
-   * After a start: counters from rows, and every lease gets a full term, as its runner could not
-   * renew meanwhile. The time since the last beat is added to the time of what runs: its runner
-   * ends it by a clock that nobody can set, and core only what such a runner forgot.
+   * After a start: recounts the queues, and prolongs every lease by a full term, because runners
+   * could not renew meanwhile. Running work gets the time since the last heartbeat in addition: its
+   * runner ends it by a monotonic clock, and core only work that its runner did not end.
    */
   recoverWork(wanted: { at: number; leaseMs: number }): void;
   /**
-   * The only live instance from now on. What earlier ones ran ends as lost, what never came to them
-   * waits again; answers how much ended.
+   * Makes the instance the only live one of the runner. Running work of earlier instances ends as
+   * lost, offered work waits again. Returns how much ended.
    */
   registerRunner(runner: Holder & { address?: string | undefined; at: number }): number;
   /**
-   * Offers up to as many as there are lease ids, fair over projects. Each stays PENDING until its
-   * lease is first renewed. LEASE_LOST when superseded.
+   * Offers up to one piece of work for each lease id, fair over projects. It stays PENDING until
+   * the first renewal of its lease. Throws LEASE_LOST for a superseded instance.
    */
   leaseWork(
     wanted: Holder & {
       kind: WorkKind;
       leaseIds: string[];
-      /** All of that kind that the runner has. Some are kept for projects that hold none. */
+      /** The runner's places of that kind; some are reserved for projects that hold none. */
       places?: number | undefined;
       leaseMs: number;
       at: number;
     },
   ): LeasedWork[];
-  /** Undoes leases whose caller left before it heard of them. What runs is left alone. */
+  /** Undoes leases whose caller disconnected before the answer; running work keeps its lease. */
   putBackWork(leaseIds: string[]): void;
   /**
-   * Those that are still held, prolonged. The first time moves the work to RUNNING; a session waits
-   * for startSession.
+   * Prolongs the leases that the instance still holds, and returns them. The first renewal moves
+   * work to RUNNING; a session is RUNNING after startSession.
    */
   renewLeases(wanted: Holder & { leaseIds: string[]; leaseMs: number; at: number }): string[];
-  /** What a live lease is for. */
+  /** The work under a live lease. */
   findLease(leaseId: string): { kind: WorkKind; id: string; projectId: string } | undefined;
   /**
-   * Invocation, session, event, deliveries, job and counters. True again when repeated; false when
-   * the lease was lost.
+   * Ends the invocation and its session, with event, deliveries, job and counters. True again when
+   * repeated; false when the lease was lost.
    */
   completeInvocation(wanted: {
     leaseId: string;
@@ -121,11 +109,11 @@ export type LeaseOps = {
     sessionStartedAt: number | null;
     at: number;
   }): boolean;
-  /** Build, functions, versions, event, deliveries, job and counters. As completeInvocation. */
+  /** As completeInvocation, for a build with its functions and versions. */
   completeBuild(wanted: { leaseId: string; outcome: BuildOutcome; at: number }): boolean;
   /**
-   * Ends work whose lease, time or patience is over, `max` pieces at most; answers how many. What
-   * never came to its runner waits again.
+   * Ends up to `max` pieces of work whose lease or time has expired; returns how many. Offered work
+   * waits again.
    */
   sweepWork(wanted: { at: number; max: number }): number;
 };
@@ -134,8 +122,8 @@ export type LogLineRow = { message: string; at: number; level: string };
 
 export type LogOps = {
   /**
-   * Keeps lines it has not seen, up to `linesMax` of `maxBytes` together an owner, then one marker.
-   * False when the lease is lost.
+   * Appends new lines, up to `linesMax` and `maxBytes` for each owner, then one marker. False when
+   * the lease is lost.
    */
   appendLogs(wanted: {
     leaseId: string;

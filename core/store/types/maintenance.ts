@@ -1,56 +1,53 @@
 import type { WorkKind } from './leases.ts';
 
-/** What is thrown away with time. */
+/** Retention, metrics, and the times of stored rows. */
 
 export type RetentionOps = {
   /**
-   * Removes up to `max` rows of events before `before` whose deliveries have all ended, with their
-   * deliveries and attempts; then webhooks deleted before it, and listeners that left.
+   * Removes up to `max` rows: events before `before` without open deliveries, with their deliveries
+   * and attempts; then webhooks deleted before it, and expired listeners.
    */
   purgeEvents(purge: { before: number; at: number; max: number }): number;
   /** Webhooks with more than `pendingMax` pending deliveries. */
   backlogs(pendingMax: number): string[];
   /**
-   * Skips up to `max` of the webhook's oldest pending deliveries beyond `pendingMax`; how many.
+   * Skips up to `max` of the webhook's oldest pending deliveries beyond `pendingMax`; returns their
+   * number.
    */
   skipBacklog(skip: { webhookId: string; pendingMax: number; max: number; at: number }): number;
 };
 
-/** Invocations, builds and their logs that are thrown away with time. */
-
 /**
- * What ended before `before`; ids bound the search. At most `max` rows are
- * looked at or removed in one operation.
+ * Resources that ended before `before`; ids bound the search. One operation reads or removes at
+ * most `max` rows.
  */
 type Purge = { before: number; beforeId: string; max: number };
 
 export type WorkRetentionOps = {
-  /** Lines of logs whose invocation or build was made before; how many rows went. */
+  /** Log lines of invocations and builds created before; returns the number of rows. */
   purgeLogs(purge: Omit<Purge, 'before'>): number;
-  /** Invocations that ended before, with their logs; how many rows went. Their sessions stay. */
+  /** Ended invocations with their logs, without their sessions; returns the number of rows. */
   purgeInvocations(purge: Purge & { after?: string }): number;
   /**
-   * Builds that ended before, after the one named, with versions that neither are a function's
-   * newest nor have an invocation. A build that still has versions stays; so do its blobs.
+   * Ended builds behind `after` with their logs, and versions that are not their function's newest
+   * and have no invocation. A build that still has a version stays, with its blobs.
    */
   purgeBuilds(purge: Purge & { after: string }): {
     removed: number;
-    /** Where to go on; undefined at the end. */
+    /** Continue after this id; undefined at the end. */
     last: string | undefined;
   };
 };
 
-/** Sessions that are thrown away with time. */
 export type SessionRetentionOps = {
   /**
-   * Sessions that ended before `before`, after the one named, oldest first: with their metadata,
-   * and counted on in their project's usage. One that something of is kept (an invocation, logs,
-   * recordings, files) stays. `beforeId`, an id that was made before, bounds the search; at most
-   * `max` are looked at in one operation.
+   * Sessions that ended before `before`, behind `after`, oldest first, with their metadata. Their
+   * project's usage still includes them. A session with an invocation, logs, recordings or files
+   * stays. `beforeId` bounds the search; one operation reads at most `max`.
    */
   purgeSessions(purge: { before: number; beforeId: string; after: string; max: number }): {
     removed: number;
-    /** Where to go on; undefined at the end. */
+    /** Continue after this id; undefined at the end. */
     last: string | undefined;
   };
 };
@@ -65,15 +62,23 @@ export type EndCount = {
 export type StoreMetrics = {
   work: { kind: WorkKind; waiting: number; running: number }[];
   webhooks: { status: string; count: number }[];
-  /** Deliveries that wait, and that are under way. */
+  /** Deliveries that wait, and that are in flight. */
   pending: number;
   inFlight: number;
-  /** When the delivery that has waited longest was due; null when none waits. */
+  /** The earliest due time of a waiting delivery; null when none waits. */
   oldestDue: number | null;
   counts: EndCount[];
 };
 
 export type MetricOps = {
-  /** From now on ends are counted; the first call begins, with nothing counted. */
+  /** The first call starts the counting of ends, at zero. */
   metrics(): StoreMetrics;
+};
+
+export type TimeOps = {
+  /**
+   * Core's clock is set: what was `from` is `to`. What is due keeps the time that is left, what has
+   * begun the time that has passed, and nothing that has happened lies in the future.
+   */
+  moveTimes(step: { from: number; to: number }): void;
 };

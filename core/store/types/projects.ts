@@ -1,22 +1,21 @@
 import type { QuotaName } from './files.ts';
-/** Projects and the API keys that open them, as stored. */
+import type { Dated } from './rows.ts';
+/** Projects and their API keys, as stored. */
 
-export type ProjectRow = {
+export type ProjectRow = Dated & {
   id: string;
   name: string;
   /** In seconds. */
   defaultTimeout: number;
   /** Sessions and invocations that may run at once. */
   concurrency: number;
-  createdAt: number;
-  updatedAt: number;
 };
 
 export type NewApiKey = {
-  /** SHA-256 of the whole key: what it is found by. */
+  /** SHA-256 of the whole key, by which it is found. */
   hash: Uint8Array;
   projectId: string;
-  /** The public part: what lists and logs name it by. */
+  /** The public part, for lists and logs. */
   publicId: string;
   /** For people; may be empty. */
   name: string;
@@ -27,35 +26,34 @@ export type FoundApiKey = { projectId: string; publicId: string; lastUsedAt: num
 
 export type ProjectOps = {
   /**
-   * The project, made with its queues; its name is unique, so an existing one is given back
-   * unchanged.
+   * Creates the project with its queues, or returns the existing project of that name unchanged.
    */
   ensureProject(project: ProjectRow): ProjectRow;
   getProject(id: string): ProjectRow | undefined;
-  /** What its sessions took so far: running ones up to `at`, each at least one minute. */
+  /** Usage of its sessions: running ones up to `at`, each at least one minute. */
   projectUsage(wanted: { id: string; at: number }): { browserMinutes: number; proxyBytes: number };
-  /** Adds a key; one that exists already stays as it is. */
+  /** An existing key is not changed. */
   addApiKey(key: NewApiKey): void;
   hasApiKeys(projectId: string): boolean;
   /** The project that a live key opens. `lastUsedAt` is null, or to the minute. */
   findApiKey(hash: Uint8Array): FoundApiKey | undefined;
 };
 
-/** Undefined: stays as it is. */
+/** Undefined: unchanged. */
 export type LimitChange = {
   sessions: number | undefined;
   invocations: number | undefined;
   queue: number | undefined;
-  /** Those that change. */
+  /** The quotas that change. */
   quotas: { quota: QuotaName; value: number }[];
 };
 
 export type OperatedRow = ProjectRow & {
   /** Invocations that may run at once. */
   invocationsMax: number;
-  /** Null: as the service's own setting. */
+  /** Null: the service's setting. */
   queueMax: number | null;
-  /** Sessions that live, invocations that run, and those that wait. */
+  /** Open sessions, running invocations, waiting invocations. */
   sessions: number;
   invocations: number;
   queued: number;
@@ -81,7 +79,7 @@ export type OperatorOps = {
     limits: LimitChange;
     at: number;
   }): OperatedRow | undefined;
-  /** Oldest first; usage of what runs is counted up to `at`. */
+  /** Oldest first, with usage up to `at`. */
   listProjects(wanted: { at: number }): OperatedRow[];
   /** By id or name; undefined when there is none. */
   setLimits(wanted: { project: string; limits: LimitChange; at: number }): OperatedRow | undefined;
@@ -90,10 +88,10 @@ export type OperatorOps = {
   /** Oldest first; of every project when it is undefined. */
   listApiKeys(projectId: string | undefined): ApiKeyRow[];
   getApiKey(id: string): ApiKeyRow | undefined;
-  /** One that is revoked stays as it is. Wakes `revocations`. */
+  /** A revoked key is not changed. Wakes `revocations`. */
   revokeApiKey(wanted: { id: string; at: number }): ApiKeyRow | undefined;
-  /** Writes down a use, to the minute. */
+  /** Stores the time of the last use, to the minute. */
   useApiKey(wanted: { id: string; at: number }): void;
-  /** The keys that were revoked since then. */
+  /** Ids of keys revoked since then. */
   revokedKeys(since: number): string[];
 };

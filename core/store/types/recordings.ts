@@ -7,9 +7,9 @@ export type RecordingRow = {
   /** In ms since the session's start, as the next. */
   startMs: number;
   endMs: number;
-  /** When its download was asked for. */
+  /** Time of the request for its download. */
   requestedAt: number | null;
-  /** When the last of it came. */
+  /** Arrival of its last part. */
   completedAt: number | null;
   /** Parts with a duration. */
   segments: number;
@@ -30,15 +30,15 @@ export type RecordingPart = {
 
 export type RecordingOps = {
   /**
-   * `lost`: no live lease of a session, nor one that a recording began under whose session ended
-   * later than `endedAfter`. `refused`: the blob is no RECORDING of its project, or another
-   * part's. Repeating it changes nothing.
+   * `lost`: the lease is not live, and is of no recording whose session ended later than
+   * `endedAfter`. `refused`: the blob is no RECORDING of the project, or is another part's. A
+   * repeated call changes nothing.
    */
   addRecording(wanted: {
     leaseId: string;
     pageId: number;
     number: number;
-    /** Null when it brings no part. */
+    /** Null for a call without a part. */
     blobId: string | null;
     startMs: number;
     endMs: number;
@@ -47,7 +47,7 @@ export type RecordingOps = {
     endedAfter: number;
     at: number;
   }): 'added' | 'lost' | 'refused';
-  /** The project of a lease that a recording began under, within the same time. */
+  /** The project of a recording's lease, within the same time. */
   findRecordingLease(wanted: { leaseId: string; endedAfter: number }): string | undefined;
   /** By page. */
   listRecordings(sessionId: string): RecordingRow[];
@@ -60,9 +60,8 @@ export type RecordingOps = {
   /** Of those pages. */
   requestRecordings(wanted: { sessionId: string; pageIds: number[]; at: number }): void;
   /**
-   * Removes up to `max` parts, and pages without parts, of ended sessions' recordings that are
-   * older, with their blobs' rows; gives the blobs, whose files are the caller's to remove, and how
-   * many rows went.
+   * Removes up to `max` parts, and pages without parts, of older recordings of ended sessions, with
+   * their blobs' rows. Returns the blobs, whose files the caller removes, and the number of rows.
    */
   purgeRecordings(wanted: { before: number; at: number; max: number }): {
     blobIds: string[];

@@ -1,94 +1,87 @@
 import type { Within } from './files.ts';
 import type { Holder } from './leases.ts';
+import type { Owned, Timed } from './rows.ts';
 
 /** Sessions, as stored. */
 
 export type SessionStatus = 'PENDING' | 'RUNNING' | 'ERROR' | 'TIMED_OUT' | 'COMPLETED';
 
-export type SessionRow = {
-  id: string;
-  projectId: string;
-  status: SessionStatus;
-  region: string;
-  contextId: string | null;
-  keepAlive: boolean;
-  proxyBytes: number;
-  /** JSON object. */
-  userMetadata: string | null;
-  /** JSON object: how its browser is set up. */
-  params: string;
-  /** Its end was asked for: it takes nobody any more. */
-  isReleased: boolean;
-  createdAt: number;
-  updatedAt: number;
-  startedAt: number | null;
-  endedAt: number | null;
-  expiresAt: number;
-  /** Why it ended, one sentence. */
-  endReason: string | null;
-};
+export type SessionRow = Owned &
+  Timed & {
+    status: SessionStatus;
+    region: string;
+    contextId: string | null;
+    keepAlive: boolean;
+    proxyBytes: number;
+    /** JSON object. */
+    userMetadata: string | null;
+    /** JSON object: the settings of its browser. */
+    params: string;
+    /** Its end was requested: no client may connect. */
+    isReleased: boolean;
+    /** The reason of its end, one sentence. */
+    endReason: string | null;
+  };
 
-/** Without what only a runner needs, which is up to 64 KiB of each, and what its job tells. */
+/** Without `params` (up to 64 KiB, for the runner) and without the state of its job. */
 export type ListedSession = Omit<SessionRow, 'params' | 'isReleased'>;
 
 export type SessionOps = {
-  getSession(wanted: { id: string; projectId: string }): SessionRow | undefined;
+  getSession(wanted: Owned): SessionRow | undefined;
   /** Newest first. */
   listSessions(wanted: {
     projectId: string;
     status: SessionStatus | undefined;
-    /** Only those whose metadata has that text under these keys. */
+    /** Sessions whose metadata has that text under these keys. */
     metadata?: { keys: string[]; value: string } | undefined;
     max: number;
   }): ListedSession[];
 };
 
-export type NewUserSession = {
-  id: string;
-  projectId: string;
+export type NewUserSession = Owned & {
   region: string;
   contextId: string | null;
   extensionId: string | null;
   keepAlive: boolean;
   /** JSON object. */
   userMetadata: string | null;
-  /** JSON object: how its browser is set up. */
+  /** JSON object: the settings of its browser. */
   params: string;
   /** From its start; undefined for the project's default. */
   timeoutMs: number | undefined;
-  /** When its waiting for a runner ends. */
+  /** The end of its wait for a runner. */
   waitUntil: number;
   /** W3C trace context of the request; absent when it had none. */
   traceparent?: string | undefined;
   at: number;
 };
 
-/** `busy`: it ends with its invocation and not before. */
+/** `busy`: the session of an invocation ends with the invocation only. */
 export type Released = { outcome: 'released'; session: SessionRow } | { outcome: 'busy' };
 
 export type LocatedSession = {
   projectId: string;
   status: SessionStatus;
-  /** Of the runner that has it, where that takes connections. */
+  /** Of its runner, if the runner accepts connections. */
   address: string | null;
-  /** A user asked for its end: it takes nobody any more. */
+  /** Its end was requested: no client may connect. */
   isReleased: boolean;
 };
 
 export type SessionLifeOps = {
   /**
-   * The session and its place in the queue. Throws CONCURRENCY_LIMIT when as many as the project
-   * may have live and are not released.
+   * Stores the session and its job. Throws CONCURRENCY_LIMIT when the project has as many sessions,
+   * open and not released, as it may have.
    */
   createSession(session: NewUserSession): SessionRow;
   /**
-   * One that waits ends at once; one that runs frees its slot and is told to its runner; one that
-   * has ended stays as it is. Undefined when there is none.
+   * A waiting session ends at once. A running one frees its slot, and its runner is informed. An
+   * ended one is not changed. Undefined when there is none.
    */
-  releaseSession(wanted: { id: string; projectId: string; at: number }): Released | undefined;
-  /** Of any project: whoever asks has its signing key. */
+  releaseSession(wanted: Owned & { at: number }): Released | undefined;
+  /** Of any project: the caller has verified the session's signing key. */
   locateSession(id: string): LocatedSession | undefined;
-  /** To RUNNING, once; its time begins. True again when repeated; false when the lease is lost. */
+  /** To RUNNING, once; its timeout begins. True again when repeated; false for a lost lease. */
   startSession(wanted: { leaseId: string; startedAt: number; at: number }): boolean;
   /** Session, job and counters. True again when repeated; false when the lease was lost. */
   completeSession(wanted: {
@@ -115,21 +108,21 @@ export type SessionLogChunk = {
 
 export type SessionLogOps = {
   /**
-   * Keeps a chunk it has not seen in the log of the lease's session, up to `maxBytes` before
-   * compression, and within the project's quota; then nothing more. `lost`: the lease is.
+   * Appends a new chunk to the log of the lease's session, up to `maxBytes` before compression and
+   * within the project's quota. Beyond either the log is `full` for good. `lost`: the lease is.
    */
   appendSessionLog(
     wanted: SessionLogChunk & { leaseId: string; maxBytes: number; within?: Within; at: number },
   ): 'kept' | 'full' | 'lost';
   /**
-   * From chunk `from` on: about `maxBytes` before compression, and at least one chunk if there is
-   * one. `next` is absent at the end, and only there `fullAt` tells when the limit was met.
+   * From chunk `from` on: about `maxBytes` before compression, at least one chunk if there is one.
+   * `next` is absent at the end; then `fullAt` is the time at which the limit was reached.
    */
   readSessionLog(wanted: { sessionId: string; from: number; maxBytes: number }): {
     chunks: SessionLogChunk[];
     next?: number;
     fullAt?: number;
   };
-  /** Removes up to `max` chunks from before `before`; how many. */
+  /** Removes up to `max` chunks from before `before`; returns their number. */
   purgeSessionLogs(wanted: { before: number; at: number; max: number }): number;
 };

@@ -1,25 +1,21 @@
 /** Webhooks and their secrets, as stored. */
+import type { Dated, Owned } from './rows.ts';
 
-export type WebhookRow = {
-  id: string;
-  projectId: string;
-  endpoint: string;
-  /** Sorted, without repeats. */
-  eventTypes: string[];
-  status: 'enabled' | 'disabled';
-  disabledAt: number | null;
-  disabledReason: string | null;
-  /** Failing since; null after a success. */
-  firstFailureAt: number | null;
-  createdAt: number;
-  updatedAt: number;
-};
+export type WebhookRow = Owned &
+  Dated & {
+    endpoint: string;
+    /** Sorted, without repeats. */
+    eventTypes: string[];
+    status: 'enabled' | 'disabled';
+    disabledAt: number | null;
+    disabledReason: string | null;
+    /** Failing since; null after a success. */
+    firstFailureAt: number | null;
+  };
 
-export type NewWebhook = {
-  id: string;
-  projectId: string;
+export type NewWebhook = Owned & {
   endpoint: string;
-  /** What makes two endpoints the same. */
+  /** Endpoints with equal keys are the same. */
   endpointKey: string;
   eventTypes: string[];
   /** Its first secret, sealed with the associated data of sequence number 1. */
@@ -27,24 +23,21 @@ export type NewWebhook = {
   at: number;
 };
 
-export type WebhookChange = {
-  id: string;
-  projectId: string;
+export type WebhookChange = Owned & {
   endpoint?: { text: string; key: string } | undefined;
   eventTypes?: string[] | undefined;
   at: number;
 };
 
-/** A failed outcome of writing a webhook. */
-export type WebhookRefusal = { outcome: 'endpoint-taken' } | { outcome: 'too-many' };
-export type WrittenWebhook = { outcome: 'written'; webhook: WebhookRow } | WebhookRefusal;
-
-type Wanted = { id: string; projectId: string };
+export type WrittenWebhook =
+  | { outcome: 'written'; webhook: WebhookRow }
+  | { outcome: 'endpoint-taken' }
+  | { outcome: 'too-many' };
 
 export type WebhookOps = {
   /** At most `max` webhooks per project. */
   createWebhook(webhook: NewWebhook, max: number): WrittenWebhook;
-  getWebhook(wanted: Wanted): WebhookRow | undefined;
+  getWebhook(wanted: Owned): WebhookRow | undefined;
   /** Newest first, from behind `before`. */
   listWebhooks(page: {
     projectId: string;
@@ -52,26 +45,24 @@ export type WebhookOps = {
     limit: number;
   }): WebhookRow[];
   /**
-   * Pending deliveries of types it no longer subscribes to are cancelled; a new endpoint starts
-   * with no failures.
-   * Undefined when there is no such webhook.
+   * Cancels pending deliveries of types without a subscription; a new endpoint starts with no
+   * failures. Undefined when there is no such webhook.
    */
   updateWebhook(change: WebhookChange): WrittenWebhook | undefined;
-  /** Cancels what is pending and wipes the secrets; false when there is no such webhook. */
-  deleteWebhook(wanted: Wanted & { at: number }): boolean;
-  /** Enables it and forgets its failures; undefined when there is no such webhook. */
-  enableWebhook(wanted: Wanted & { at: number }): WebhookRow | undefined;
+  /** Cancels its open deliveries and deletes its secrets; false when there is no such webhook. */
+  deleteWebhook(wanted: Owned & { at: number }): boolean;
+  /** Enables it and resets its failures; undefined when there is no such webhook. */
+  enableWebhook(wanted: Owned & { at: number }): WebhookRow | undefined;
   /**
-   * The sequence number that the next secret of a webhook takes; undefined when there is no such
-   * webhook.
+   * The sequence number of the webhook's next secret; undefined when there is no such webhook.
    */
-  nextSecretSeq(wanted: Wanted): number | undefined;
+  nextSecretSeq(wanted: Owned): number | undefined;
   /**
-   * Adds a secret sealed for `seq`; those before it end at `oldExpireAt`. `raced` when `seq` is no
-   * longer the next one, `too-many` when more than `max` would be live.
+   * Adds a secret sealed for `seq`; earlier ones expire at `oldExpireAt`. `raced`: `seq` is no
+   * longer the next one. `too-many`: more than `max` would be live.
    */
   addSecret(
-    secret: Wanted & { seq: number; sealed: Uint8Array; at: number; oldExpireAt: number },
+    secret: Owned & { seq: number; sealed: Uint8Array; at: number; oldExpireAt: number },
     max: number,
   ): 'added' | 'raced' | 'too-many' | 'missing';
 };

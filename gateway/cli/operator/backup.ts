@@ -12,10 +12,11 @@ import { pipeline } from 'node:stream/promises';
 import { createZstdCompress } from 'node:zlib';
 import { syncDirectory } from '../../../proto/common/durable.ts';
 import type { Env } from '../../../proto/common/env.ts';
+import { openProgress } from '../../../proto/terminal/progress.ts';
 import { EXIT, Exit, endedBySignal } from '../../process/exit-codes.ts';
 import type { Given } from '../command.ts';
 import { isUnreachable, placeOf, withCore } from './core-client.ts';
-import { openProgress, print, say } from './terminal.ts';
+import { answer, note, print } from './terminal.ts';
 
 /** Long enough for any disk. */
 const TIMEOUT_MS = 86_400_000;
@@ -32,6 +33,12 @@ export async function backup(
   { env, offline }: { env: Env; offline: Offline },
 ): Promise<number> {
   const path = resolve(file);
+  if (given['force'] !== true && existsSync(path)) {
+    throw new Exit(
+      EXIT.config,
+      `${path} exists: write to another file, or replace it with --force`,
+    );
+  }
   const withMasterKey = given['withKeys'] === true;
   const aside = join(dirname(path), `.${basename(path)}.${randomUUID()}.part`);
   const isPacked = path.endsWith('.zst');
@@ -42,11 +49,10 @@ export async function backup(
   try {
     const { bytes, missing } = await withCore(given, env, ({ operators, call }) => {
       const options = { ...call, timeoutMs: TIMEOUT_MS, signal };
-      const parts = operators.createBackup({ withMasterKey }, options);
-      const begun = () => {
+      const parts = ofCore(operators.createBackup({ withMasterKey }, options), () => {
         hasBegun = true;
-      };
-      return write(ofCore(parts, begun), target);
+      });
+      return write(parts, target);
     }).catch((error: unknown) => {
       signal.throwIfAborted();
       if (!isUnreachable(error)) throw error;
@@ -55,7 +61,7 @@ export async function backup(
       }
       // A core at another address has another data directory, and its backup was requested.
       if (address !== `unix:${dataDir}/core.sock` || !existsSync(dataDir)) throw error;
-      say(`no core runs on ${dataDir}: reading the directory itself`);
+      note(`no core runs on ${dataDir}: reading the directory itself`);
       return write(offline(dataDir, { withMasterKey, signal }), target);
     });
     signal.throwIfAborted();
@@ -83,7 +89,7 @@ async function* ofCore(
 
 type Target = { aside: string; isPacked: boolean; signal: AbortSignal };
 
-/** Also ends its source before it resolves or rejects. */
+/** Ends its source before it resolves or rejects. */
 async function write(parts: AsyncGenerator<Part>, target: Target) {
   try {
     return await writeAll(parts, target);
@@ -95,7 +101,7 @@ async function write(parts: AsyncGenerator<Part>, target: Target) {
 async function writeAll(parts: AsyncGenerator<Part>, { aside, isPacked, signal }: Target) {
   const first = await parts.next();
   if (first.done || Buffer.isBuffer(first.value)) throw new Error('a backup without a start');
-  const { totalBytes, missing } = first.value as Exclude<Part, Buffer>;
+  const { totalBytes, missing } = first.value;
   const progress = openProgress('backed up', totalBytes);
   const counted = async function* () {
     for await (const part of parts) {
@@ -132,12 +138,12 @@ function report(
   given: Given,
 ): void {
   for (const id of done.missing) {
-    say(`warning: the file of blob ${id} is missing or incomplete; requests for it fail`);
+    note(`warning: the file of blob ${id} is missing or incomplete; requests for it fail`);
   }
   if (!done.withMasterKey) {
-    say(
+    note(
       'the master key is not included: store <data>/keys/master.key separately, or use --with-keys',
     );
   }
-  print(given['json'] === true ? JSON.stringify(done) : done.path);
+  answer(given, done, () => print(done.path));
 }

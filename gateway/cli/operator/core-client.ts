@@ -3,7 +3,7 @@
  * directory, so read access to it makes a user the operator; for a core elsewhere both are options.
  */
 import { join, resolve } from 'node:path';
-import { readToken } from '../../../proto/common/durable.ts';
+import { noAccess, readToken } from '../../../proto/common/durable.ts';
 import { ConfigError, type Env } from '../../../proto/common/env.ts';
 import { coreAddress, readSetting } from '../../../proto/common/settings/read.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
@@ -55,11 +55,8 @@ function tokenOf({ dataDir }: Place, env: Env): string {
     return readToken(path);
   } catch (cause) {
     if (cause instanceof ConfigError) throw cause;
-    const { code } = cause as NodeJS.ErrnoException;
-    if (code === 'EACCES') {
-      const why = `cannot read ${path}: run this command as the user of the service`;
-      throw new Exit(EXIT.config, why, cause);
-    }
+    const denied = noAccess(cause, dataDir);
+    if (denied !== undefined) throw new Exit(EXIT.config, denied, cause);
     const why = `no ${path}: set --data to the data directory, or start the service once`;
     throw new Exit(EXIT.port, why, cause);
   }

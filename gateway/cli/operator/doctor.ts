@@ -14,6 +14,8 @@ import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { type Finding, fail, ok, warn } from '../../../proto/common/diagnostics.ts';
 import { ConfigError, type Env } from '../../../proto/common/env.ts';
+import { sizeText } from '../../../proto/terminal/size.ts';
+import { styled } from '../../../proto/terminal/text.ts';
 import { type GatewayConfig, gatewayConfig } from '../../config.ts';
 import { EXIT } from '../../process/exit-codes.ts';
 import type { Given } from '../command.ts';
@@ -50,8 +52,11 @@ export async function doctor(
   return isFit ? 0 : EXIT.failed;
 }
 
+const STYLES = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
+
 function lineOf({ check, level, says, fix }: Finding): string {
-  const line = `${level.padEnd(4)}  ${check.padEnd(WIDTH)} ${says}`;
+  const shown = styled(STYLES[level], level.padEnd(4), process.stdout);
+  const line = `${shown}  ${check.padEnd(WIDTH)} ${says}`;
   return fix === undefined ? line : `${line}\n      ${' '.repeat(WIDTH)} -> ${fix}`;
 }
 
@@ -65,7 +70,7 @@ async function* checkGateway(env: Env): AsyncGenerator<Finding> {
     return;
   }
   yield await port(config);
-  if (config.tls) yield certificate(config.tls.certFile, Date.now());
+  if (config.tls) yield certificate(config.tls.cert.path, Date.now());
   yield await temp();
 }
 
@@ -126,7 +131,7 @@ async function temp(): Promise<Finding> {
   try {
     await writeFile(path, 'x', { flag: 'wx' });
     const { bavail, bsize } = await statfs(place);
-    const says = `${place}, ${Math.floor((bavail * bsize) / MIB)} MiB free`;
+    const says = `${place}, ${sizeText(bavail * bsize)} free`;
     return bavail * bsize < TEMP_MIN_BYTES ? warn('temp', says, fix) : ok('temp', says);
   } catch (error) {
     return fail('temp', `cannot write into ${place} (${(error as Error).message})`, fix);

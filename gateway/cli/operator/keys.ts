@@ -1,11 +1,10 @@
 /** `tabern keys`: creates, lists and revokes API keys. */
-
 import type { Env } from '../../../proto/common/env.ts';
 import { columns } from '../../../proto/common/text-table.ts';
 import type { ApiKey } from '../../../proto/gen/tabern/v1/operators.pb.ts';
 import type { Given } from '../command.ts';
 import { withCore } from './core-client.ts';
-import { print, say } from './terminal.ts';
+import { answer, note, print } from './terminal.ts';
 
 /** Prints only the key on stdout, for scripts. */
 export async function createKey(project: string, given: Given, env: Env): Promise<number> {
@@ -13,30 +12,24 @@ export async function createKey(project: string, given: Given, env: Env): Promis
   const { key, apiKey } = await withCore(given, env, ({ operators, call }) =>
     operators.createApiKey({ project, name }, call),
   );
-  if (given['json'] === true) {
-    print(JSON.stringify({ key, ...shown(apiKey) }));
-    return 0;
-  }
-  say(`key ${apiKey?.id} of project ${project}; it cannot be shown again:`);
-  print(key);
-  return 0;
+  return answer(given, { key, ...shown(apiKey) }, () => {
+    note(`key ${apiKey?.id} of project ${project}; it cannot be shown again:`);
+    print(key);
+  });
 }
 
-export async function listKeys(given: Given, env: Env): Promise<number> {
+export async function listKeys(_: string, given: Given, env: Env): Promise<number> {
   const project = typeof given['project'] === 'string' ? given['project'] : '';
   const { apiKeys } = await withCore(given, env, ({ operators, call }) =>
     operators.listApiKeys({ project }, call),
   );
-  if (given['json'] === true) {
-    print(JSON.stringify(apiKeys.map(shown)));
-    return 0;
-  }
-  const rows = apiKeys.map((one) => [
-    ...[one.id, one.name || '-', one.projectId, minute(one.createdAt)],
-    ...[minute(one.lastUsedAt), one.revokedAt ? `revoked ${minute(one.revokedAt)}` : 'good'],
-  ]);
-  print(columns(['ID', 'NAME', 'PROJECT', 'CREATED', 'LAST USED', 'STATE'], rows));
-  return 0;
+  return answer(given, apiKeys.map(shown), () => {
+    const rows = apiKeys.map((one) => [
+      ...[one.id, one.name || '-', one.projectId, minute(one.createdAt)],
+      ...[minute(one.lastUsedAt), one.revokedAt ? `revoked ${minute(one.revokedAt)}` : 'good'],
+    ]);
+    print(columns(['ID', 'NAME', 'PROJECT', 'CREATED', 'LAST USED', 'STATE'], rows));
+  });
 }
 
 /** Accepts a whole key instead of its public part, so that a leaked key can be pasted. */
@@ -45,9 +38,9 @@ export async function revokeKey(text: string, given: Given, env: Env): Promise<n
   const { apiKey } = await withCore(given, env, ({ operators, call }) =>
     operators.revokeApiKey({ id }, call),
   );
-  if (given['json'] === true) print(JSON.stringify(shown(apiKey)));
-  else say(`key ${id} is revoked; its connections are closed`);
-  return 0;
+  return answer(given, shown(apiKey), () => {
+    note(`key ${id} is revoked; its connections are closed`);
+  });
 }
 
 function shown(key: ApiKey | undefined) {

@@ -5,9 +5,11 @@ import { columns } from '../../../proto/common/text-table.ts';
 import type { OperatedProject, ProjectLimits } from '../../../proto/gen/tabern/v1/operators.pb.ts';
 import type { StorageQuota } from '../../../proto/gen/tabern/v1/projects.pb.ts';
 import { notFound } from '../../../proto/rpc/errors.ts';
+import { sizeText } from '../../../proto/terminal/size.ts';
+import { EXIT, Exit } from '../../process/exit-codes.ts';
 import type { Given } from '../command.ts';
 import { withCore } from './core-client.ts';
-import { print, say } from './terminal.ts';
+import { answer, note, print } from './terminal.ts';
 
 const MIB = 1 << 20;
 const LIMIT_NAMES = [
@@ -20,18 +22,15 @@ export async function createProject(name: string, given: Given, env: Env): Promi
   const { project } = await withCore(given, env, ({ operators, call }) =>
     operators.createProject({ name, limits }, call),
   );
-  if (given['json'] === true) print(JSON.stringify(shown(project)));
-  else {
+  return answer(given, shown(project), () => {
     print(project?.project?.id ?? '');
-    say(`project ${name} created; \`tabern keys create ${name}\` creates a key for it`);
-  }
-  return 0;
+    note(`project ${name} created; \`tabern keys create ${name}\` creates a key for it`);
+  });
 }
 
-export async function listProjects(given: Given, env: Env): Promise<number> {
+export async function listProjects(_: string, given: Given, env: Env): Promise<number> {
   const projects = await all(given, env);
-  if (given['json'] === true) print(JSON.stringify(projects.map(shown)));
-  else {
+  return answer(given, projects.map(shown), () => {
     const rows = projects.map((one) => [
       ...[one.project?.id, one.project?.name],
       `${one.sessions} of ${one.limits?.sessions}`,
@@ -39,50 +38,45 @@ export async function listProjects(given: Given, env: Env): Promise<number> {
       `${one.queued} of ${one.limits?.queue}`,
     ]);
     print(columns(['ID', 'NAME', 'SESSIONS', 'INVOCATIONS', 'QUEUED'], rows));
-  }
-  return 0;
+  });
 }
 
 /** Without an option, prints the limits. */
 export async function limitProject(project: string, given: Given, env: Env): Promise<number> {
   const limits = limitsOf(given);
-  const isChange = Object.values(limits).some((value) => value !== undefined);
+  const isChange = Object.keys(limits).length > 0;
   const one = isChange
     ? await withCore(given, env, async ({ operators, call }) => {
         return (await operators.setProjectLimits({ project, limits }, call)).project;
       })
     : await find(project, given, env);
-  if (given['json'] === true) print(JSON.stringify(shown(one)));
-  else {
+  return answer(given, shown(one), () => {
     print(columns(['LIMIT', 'VALUE'], Object.entries(one?.limits ?? {})));
-  }
-  return 0;
+  });
 }
 
 export async function usageOfProject(project: string, given: Given, env: Env): Promise<number> {
   const one = await find(project, given, env);
-  const { browserMinutes, proxyBytes, sessions, invocations, queued } = one;
-  if (given['json'] === true) print(JSON.stringify(shown(one)));
-  else {
-    const { storage } = one;
-    const mib = ({ used, limit }: StorageQuota = { used: 0, limit: 0 }): string =>
-      `${(used / MIB).toFixed(1)} of ${limit / MIB}`;
+  const { browserMinutes, proxyBytes, sessions, invocations, queued, storage } = one;
+  // the limit as `projects limits` takes it
+  const stored = ({ used, limit }: StorageQuota = { used: 0, limit: 0 }): string =>
+    `${sizeText(used)} of ${limit / MIB} MiB`;
+  return answer(given, shown(one), () => {
     const rows = Object.entries({
       'browser minutes': browserMinutes,
-      'proxy MiB': (proxyBytes / MIB).toFixed(1),
+      'proxy traffic': sizeText(proxyBytes),
       'sessions now': sessions,
       'invocations now': invocations,
       'pending invocations': queued,
       contexts: `${storage?.contexts?.used} of ${storage?.contexts?.limit}`,
-      'context MiB': mib(storage?.contextBytes),
-      'download MiB': mib(storage?.downloadBytes),
-      'recording MiB': mib(storage?.recordingBytes),
-      'upload MiB': mib(storage?.uploadBytes),
-      'log MiB': mib(storage?.logBytes),
+      'context content': stored(storage?.contextBytes),
+      downloads: stored(storage?.downloadBytes),
+      recordings: stored(storage?.recordingBytes),
+      uploads: stored(storage?.uploadBytes),
+      logs: stored(storage?.logBytes),
     });
     print(columns(['USED', 'AMOUNT'], rows));
-  }
-  return 0;
+  });
 }
 
 function all(given: Given, env: Env): Promise<OperatedProject[]> {
@@ -91,15 +85,11 @@ function all(given: Given, env: Env): Promise<OperatedProject[]> {
   });
 }
 
-function find(wanted: string, given: Given, env: Env): Promise<OperatedProject> {
-  return withCore(given, env, async ({ operators, call }) => {
-    const { projects } = await operators.listAllProjects({}, call);
-    const found = projects.find(
-      ({ project }) => project?.id === wanted || project?.name === wanted,
-    );
-    if (!found) throw notFound('Project', wanted);
-    return found;
-  });
+async function find(wanted: string, given: Given, env: Env): Promise<OperatedProject> {
+  const projects = await all(given, env);
+  const found = projects.find(({ project }) => project?.id === wanted || project?.name === wanted);
+  if (!found) throw new Exit(EXIT.failed, notFound('Project', wanted).message);
+  return found;
 }
 
 function limitsOf(given: Given): ProjectLimits {

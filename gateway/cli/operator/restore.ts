@@ -5,20 +5,13 @@ import { join } from 'node:path';
 import { pipeline, Readable } from 'node:stream';
 import { createZstdDecompress } from 'node:zlib';
 import { ConfigError, type Env } from '../../../proto/common/env.ts';
+import { openProgress } from '../../../proto/terminal/progress.ts';
 import { endedBySignal } from '../../process/exit-codes.ts';
 import type { Given } from '../command.ts';
 import { placeOf } from './core-client.ts';
-import { openProgress, print, say } from './terminal.ts';
+import { answer, note, print } from './terminal.ts';
 
-export type Restore = (options: {
-  bytes: AsyncIterable<Buffer>;
-  dataDir: string;
-  masterKey?: string | undefined;
-  signal: AbortSignal;
-}) => Promise<{
-  manifest: { createdAt: string; blobs: number; missing: string[] };
-  hasMasterKey: boolean;
-}>;
+type Restore = typeof import('../../../core/maintenance/backup/restore.ts').restoreBackup;
 
 export async function restore(
   file: string,
@@ -41,15 +34,13 @@ export async function restore(
   const wanted = { bytes, dataDir, masterKey, signal };
   const { manifest, hasMasterKey } = await restoreBackup(wanted).finally(progress.end);
   const { createdAt, blobs, missing } = manifest;
-  if (given['json'] === true) {
-    print(JSON.stringify({ dataDir, createdAt, blobs, missing, hasMasterKey }));
-  } else {
+  answer(given, { dataDir, createdAt, blobs, missing, hasMasterKey }, () => {
     print(dataDir);
-    say(`restored the backup of ${createdAt}; all hashes match`);
-  }
-  for (const id of missing) say(`warning: blob ${id} is not in the backup; requests for it fail`);
+    note(`restored the backup of ${createdAt}; all hashes match`);
+  });
+  for (const id of missing) note(`warning: blob ${id} is not in the backup; requests for it fail`);
   if (!hasMasterKey) {
-    say(
+    note(
       `copy the master key to ${join(dataDir, 'keys', 'master.key')} before you start the service`,
     );
   }

@@ -1,18 +1,16 @@
 /**
  * The message that a service prints on stdout when it is ready: its address and a first command.
  */
-import { existsSync } from 'node:fs';
-import { relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import type { Env } from '../../../proto/common/env.ts';
 import { pause } from '../../../proto/common/pause.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
+import { ownCommand } from '../own-command.ts';
 
 type First = { projectId: string; apiKey: string; isPreset: boolean };
 
 /** In milliseconds, between two checks of readiness. */
 const POLL_MS = 100;
 const CHECK_TIMEOUT_MS = 2_000;
-const LAUNCHER = fileURLToPath(new URL('../../tabern.js', import.meta.url));
 
 /** Settles when all components of GET /readyz are healthy; false when `signal` aborts before. */
 export async function ready(
@@ -21,19 +19,16 @@ export async function ready(
 ): Promise<boolean> {
   const metadata = { authorization: `Bearer ${gatewayToken}` };
   while (!signal.aborted) {
-    const asked = health.checkHealth({}, { metadata, timeoutMs: CHECK_TIMEOUT_MS });
-    const checks = await asked.then(
-      (answer) => answer.checks,
-      () => undefined,
-    );
-    if (checks?.every(({ fault }) => fault === '')) return true;
+    const options = { metadata, timeoutMs: CHECK_TIMEOUT_MS };
+    const answer = await health.checkHealth({}, options).catch(() => undefined);
+    if (answer?.checks.every(({ fault }) => fault === '')) return true;
     await pause(POLL_MS, signal);
   }
   return false;
 }
 
-/** A quickstart until the key was used; later the address only. */
-export function announce(address: string, first: First | undefined): void {
+/** A quickstart until the key was used; later the address only. Core's address is a socket. */
+export function announce(address: string, first: First | undefined, env: Env): void {
   if (first === undefined) {
     process.stdout.write(`${address}\n`);
     return;
@@ -41,22 +36,23 @@ export function announce(address: string, first: First | undefined): void {
   // a key that the operator configured is not printed
   const key = first.isPreset ? '$TABERN_API_KEY' : first.apiKey;
   const note = first.isPreset ? 'from your settings' : 'shown until it is used: keep it';
+  const command = ownCommand({ path: env['PATH'] ?? '', cwd: process.cwd() });
   const tryIt = `Try it:
 
-  TABERN_API_KEY=${key} TABERN_BASE_URL=${address} ${command()} try
+  TABERN_API_KEY=${key} TABERN_BASE_URL=${address} ${command} try
+
+`;
+  const isCore = !address.startsWith('http');
+  const gateway = `Clients connect to a gateway:
+
+  ${command} gateway --core ${address}
 
 `;
   process.stdout.write(`tabern is ready.
 
-  base URL    ${address}
+  ${isCore ? 'core      ' : 'base URL  '}  ${address}
   project id  ${first.projectId}
   API key     ${key}   (${note})
 
-${address.startsWith('http') ? tryIt : ''}`);
-}
-
-/** How this program is called from the current directory. */
-function command(): string {
-  if (process.argv0 === 'tabern') return 'tabern'; // the single executable
-  return existsSync(LAUNCHER) ? `node ${relative(process.cwd(), LAUNCHER)}` : 'npx tabern';
+${isCore ? gateway : tryIt}`);
 }

@@ -4,18 +4,14 @@ import { openLog } from '../../../proto/common/log.ts';
 import { endTracing, startTracing } from '../../../proto/common/tracing.ts';
 import { Channel } from '../../../proto/rpc/remote.ts';
 import { remoteClients } from '../../../proto/rpc/services.ts';
-import { gatewayConfig } from '../../config.ts';
+import { gatewayConfig, gatewayTokenOf } from '../../config.ts';
 import { startGateway } from '../../main.ts';
-import { askedToEnd, gatewayFailure } from '../../process/exit-codes.ts';
+import { gatewayFailure, shutdownSignal } from '../../process/exit-codes.ts';
 import { metricsOf, showMetrics } from '../../process/metrics.ts';
-import { gatewayTokenOf } from '../../process/token.ts';
 
-/**
- * Runs until a shutdown signal; returns the exit code. Throws Exit or ConfigError when it cannot
- * start.
- */
+/** Runs until a shutdown signal. Throws Exit or ConfigError when it cannot start. */
 export async function serveGateway(env: Env): Promise<number> {
-  const asked = askedToEnd();
+  const stopped = shutdownSignal();
   await startTracing();
   const config = gatewayConfig(env);
   const gatewayToken = gatewayTokenOf(config);
@@ -28,7 +24,7 @@ export async function serveGateway(env: Env): Promise<number> {
   });
   await using _shown = await showMetrics(config.metricsListen, metrics, { log });
   process.stdout.write(`${config.publicUrl ?? gateway.url}\n`);
-  log.info({ end: await asked }, 'ending');
+  log.info({ end: await stopped }, 'ending');
   await gateway.close();
   await endTracing();
   return 0;

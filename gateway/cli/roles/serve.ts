@@ -8,22 +8,18 @@ import { type Log, openLog } from '../../../proto/common/log.ts';
 import type { Metrics } from '../../../proto/common/metrics.ts';
 import { readSetting } from '../../../proto/common/settings/read.ts';
 import { endTracing, startTracing } from '../../../proto/common/tracing.ts';
-import { type GatewayConfig, gatewayConfig } from '../../config.ts';
+import { type GatewayConfig, gatewayConfig, gatewayTokenOf } from '../../config.ts';
 import { startGateway } from '../../main.ts';
-import { askedToEnd, coreFailure, gatewayFailure } from '../../process/exit-codes.ts';
+import { coreFailure, gatewayFailure, shutdownSignal } from '../../process/exit-codes.ts';
 import { metricsOf, showMetrics } from '../../process/metrics.ts';
 import { type HandOver, keepRunner, type RunnerChild } from '../../process/runner-process.ts';
-import { gatewayTokenOf } from '../../process/token.ts';
 import { announce, ready } from './announce.ts';
 
 type Core = Awaited<ReturnType<typeof import('../../../core/main.ts')['startCore']>>;
 
-/**
- * Runs until a shutdown signal, or until the runner refuses to start; returns the exit code. Throws
- * Exit when it cannot start.
- */
+/** Runs until a shutdown signal or a refusal of the runner. Throws Exit when it cannot start. */
 export async function serve(env: Env): Promise<number> {
-  const asked = askedToEnd();
+  const stopped = shutdownSignal();
   await startTracing();
   const config = gatewayConfig(env);
   const log = openLog({ role: 'serve', level: config.logLevel });
@@ -39,10 +35,10 @@ export async function serve(env: Env): Promise<number> {
   const { signal } = ending;
   const isReady = ready(core.clients, { gatewayToken: gatewayTokenOf(config), signal });
   const shown = isReady.then((is) => {
-    if (is) announce(config.publicUrl ?? gateway.url, core.firstStart);
+    if (is) announce(config.publicUrl ?? gateway.url, core.firstStart, env);
   });
 
-  const end = await Promise.race([asked, runner.refused]);
+  const end = await Promise.race([stopped, runner.refused]);
   log.info({ end }, 'ending');
   ending.abort();
   await Promise.all([shown, gateway.close(), runner.close()]);
@@ -53,14 +49,14 @@ export async function serve(env: Env): Promise<number> {
 
 /** `tabern core`: runs core only, on its socket. */
 export async function serveCore(env: Env): Promise<number> {
-  const asked = askedToEnd();
+  const stopped = shutdownSignal();
   await startTracing();
   const listen = readSetting(env, 'METRICS_LISTEN');
   const metrics = await metricsOf(listen, 'core');
   const { core, log } = await openCore(env, metrics);
   await using _shown = await showMetrics(listen, metrics, { log });
-  announce(core.address, core.firstStart);
-  log.info({ end: await asked }, 'ending');
+  announce(core.address, core.firstStart, env);
+  log.info({ end: await stopped }, 'ending');
   await core.close();
   await endTracing();
   return 0;
@@ -70,7 +66,7 @@ async function openCore(env: Env, metrics: Metrics): Promise<{ core: Core; log: 
   const { printable, readCoreConfig, startCore } = await import('../../../core/main.ts');
   const config = readCoreConfig(env);
   const log = openLog({ role: 'core', level: config.logLevel });
-  log.info(printable(config), 'starting');
+  log.debug(printable(config), 'starting');
   try {
     return { core: await startCore(config, log, { metrics }), log };
   } catch (error) {

@@ -1,4 +1,7 @@
-/** Merges flags and the settings file into the environment, checks the settings, shows them. */
+/**
+ * Settings of a command: a flag wins over a variable, a variable over the settings file. Writes the
+ * winners into the environment, checks them, and shows them for `tabern config`.
+ */
 import type { Env } from '../../../proto/common/env.ts';
 import { readSetting, readSettings } from '../../../proto/common/settings/read.ts';
 import { type Origin, setVariable, sourceOf } from '../../../proto/common/settings/sources.ts';
@@ -35,7 +38,7 @@ export function wordOf(name: string): string {
 
 export type Shown = { name: string; value: string | null; from: Origin; says: string };
 
-/** Every setting with its value, secrets as `(set)`, and where it came from. */
+/** Every setting with its value, secrets as `(set)`, and its source. */
 export function shownSettings(env: Env): Shown[] {
   return SETTINGS.map(({ name, description: says, isSecret, default: fallback = null }) => {
     const variable = `TABERN_${name}`;

@@ -16,7 +16,7 @@ type Member = {
 const NAMES: ReadonlyMap<string, string> = new Map(
   SETTINGS.filter(({ name }) => name !== 'CONFIG').map(({ name }) => [memberOf(name), name]),
 );
-/** Of JSON that is whole: texts, and what structures it. */
+/** Of valid JSON: texts and structure. */
 const TOKENS = /"(?:[^"\\]|\\.)*"|[[\]{}:\n]/g;
 
 /** Throws ConfigError. */
@@ -27,8 +27,9 @@ export function settingsFile(path: string): Member[] {
     const place = `${path}:${lines.get(member)}`;
     const name = NAMES.get(member);
     if (name === undefined) {
-      const hint = `did you mean ${JSON.stringify(nearest(member, [...NAMES.keys()]))}?`;
-      throw new ConfigError(`${place} has ${JSON.stringify(member)}, which is no setting; ${hint}`);
+      const near = nearest(member, [...NAMES.keys()]);
+      const hint = near === undefined ? '' : `; did you mean ${JSON.stringify(near)}?`;
+      throw new ConfigError(`${place} has ${JSON.stringify(member)}, which is no setting${hint}`);
     }
     const label = `${member} in ${place}`;
     return { name, value: textOf(value, label), label };
@@ -51,7 +52,7 @@ function parsed(path: string): { text: string; members: object } {
   return { text, members };
 }
 
-/** What V8 tells of the place; the rest of its message may quote a secret. */
+/** The line in V8's message, the rest of which may quote a secret. */
 function lineIn({ message }: SyntaxError): string {
   const [, line] = /\(line (\d+) column \d+\)$/.exec(message) ?? [];
   return line === undefined ? '' : `: see line ${line}`;

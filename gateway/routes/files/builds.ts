@@ -3,21 +3,21 @@
  * committed only after the whole form was valid, so a truncated, oversized or invalid form leaves
  * no blob. Format: proto/spec/functions.md 2.
  */
-import type { FileRegistry } from '@bufbuild/protobuf';
+import type { DescMessage, FileRegistry } from '@bufbuild/protobuf';
 import type { RouterMiddleware } from '@koa/router';
 import { ARCHIVE_MAX_BYTES } from '../../../proto/common/limits.ts';
 import { must } from '../../../proto/common/must.ts';
-import type { WriteBlobRequest } from '../../../proto/gen/tabern/v1/blobs.pb.ts';
-import { FunctionServiceService } from '../../../proto/gen/tabern/v1/functions.pb.ts';
-import { invalidField } from '../../../proto/rpc/errors.ts';
+import { Fault, invalidField } from '../../../proto/rpc/errors.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
-import { UPLOAD_TIMEOUT_MS } from '../../config.ts';
+import { METADATA_MAX_BYTES, UPLOAD_TIMEOUT_MS } from '../../config.ts';
 import type { State } from '../../http/auth.ts';
-import { tooLarge } from '../../http/body.ts';
+import { parseJson } from '../../http/body.ts';
+import { checkBody } from '../../rest/json-validation.ts';
 import { render } from '../../rest/operations.ts';
-import { chunksOf } from './multipart.ts';
-import { type Form, openForm } from './upload-form.ts';
+import { answers, formBody, json, refer } from '../openapi-parts.ts';
+import { openForm } from './multipart.ts';
 import type { EnterUpload } from './upload-limits.ts';
+import { blobOf } from './upload-stream.ts';
 
 export const BUILDS_PATH = '/v1/functions/builds';
 
@@ -29,32 +29,38 @@ export function createBuild(
 ): RouterMiddleware<State> {
   const input = must(registry.getMessage('tabern.v1.CreateBuildRequest'), 'CreateBuildRequest');
   const output = must(registry.getMessage('tabern.v1.CreateBuildResponse'), 'CreateBuildResponse');
+  const parts = {
+    file: { name: 'archive', maxBytes: ARCHIVE_MAX_BYTES },
+    text: { name: 'metadata', read: (text: string) => metadataOf(text, input) },
+  };
   return async (ctx) => {
-    const options = must(ctx.state.call, 'a key')(UPLOAD_TIMEOUT_MS);
+    const call = must(ctx.state.call, 'a key');
+    const options = call(UPLOAD_TIMEOUT_MS);
     using _ = enter(options);
-    using form = openForm(ctx.req, input);
-    const { blobId } = await clients.blobs.writeBlob(blobOf(form), options);
-    const { entrypoint, projectId } = await form.metadata;
-    const answer = await clients.functions.createBuild(
-      { entrypoint, projectId, archiveBlobId: blobId },
-      must(ctx.state.call, 'a key')(),
-    );
-    const bytes = FunctionServiceService.createBuild.responseSerialize(answer);
+    using form = openForm(ctx.req, parts);
+    const archive = blobOf({ kind: 'BUILD_ARCHIVE' }, form.bytes);
+    const { blobId: archiveBlobId } = await clients.blobs.writeBlob(archive, options);
+    const request = { ...(await form.text), archiveBlobId };
     ctx.status = 202;
-    ctx.body = render(output, bytes, 'build');
+    ctx.body = render(output, await clients.functions.createBuild(request, call()), 'build');
   };
 }
 
-async function* blobOf(form: Form): AsyncGenerator<WriteBlobRequest> {
-  yield { part: { $case: 'header', value: { kind: 'BUILD_ARCHIVE' } } };
-  let size = 0;
-  for await (const chunk of chunksOf(await form.archive)) {
-    size += chunk.length;
-    if (size > ARCHIVE_MAX_BYTES) throw tooLarge(ARCHIVE_MAX_BYTES);
-    yield { part: { $case: 'chunk', value: chunk } };
+/** Only these two fields: clients may not set other fields of the request. */
+function metadataOf(text: string, input: DescMessage) {
+  if (Buffer.byteLength(text) > METADATA_MAX_BYTES) throw invalidField('metadata', 'is too large.');
+  const { entrypoint, projectId } = checkBody(input, metadataJson(text), false);
+  if (typeof entrypoint !== 'string') throw invalidField('metadata.entrypoint', 'is required.');
+  return { entrypoint, projectId: typeof projectId === 'string' ? projectId : undefined };
+}
+
+function metadataJson(text: string) {
+  try {
+    return parseJson(Buffer.from(text));
+  } catch (cause) {
+    const message = '`metadata` must be a JSON object.';
+    throw new Fault('INVALID_FIELD', message, { field: 'metadata' }, cause);
   }
-  if (size === 0) throw invalidField('archive', 'must not be empty.');
-  await form.metadata;
 }
 
 /** The OpenAPI description of this route. */
@@ -63,31 +69,15 @@ export const BUILDS_PATHS = {
     post: {
       operationId: 'createBuild',
       summary: 'Uploads an archive and starts a build.',
-      requestBody: {
-        required: true,
-        content: {
-          'multipart/form-data': {
-            schema: {
-              type: 'object',
-              required: ['metadata', 'archive'],
-              properties: {
-                metadata: { type: 'string', description: 'JSON text: {entrypoint, projectId?}.' },
-                archive: { type: 'string', format: 'binary', description: 'gzip tar, 25 MB.' },
-              },
-            },
-          },
+      requestBody: formBody({
+        type: 'object',
+        required: ['metadata', 'archive'],
+        properties: {
+          metadata: { type: 'string', description: 'JSON text: {entrypoint, projectId?}.' },
+          archive: { type: 'string', format: 'binary', description: 'gzip tar, 25 MB.' },
         },
-      },
-      responses: {
-        202: {
-          description: 'The build.',
-          content: { 'application/json': { schema: { $ref: '#/components/schemas/Build' } } },
-        },
-        default: {
-          description: 'See statusCode.',
-          content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-        },
-      },
+      }),
+      responses: answers('The build.', json(refer('Build')), 202),
     },
   },
 };

@@ -10,17 +10,14 @@ import type { RouterMiddleware } from '@koa/router';
 import yazl from 'yazl';
 import { FILE_TRANSFER_TIMEOUT_MS } from '../../../proto/common/limits.ts';
 import { must } from '../../../proto/common/must.ts';
-import {
-  type Download,
-  DownloadServiceService,
-} from '../../../proto/gen/tabern/v1/downloads.pb.ts';
+import type { Download } from '../../../proto/gen/tabern/v1/downloads.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import type { State } from '../../http/auth.ts';
 import { begun } from '../../http/blob-stream.ts';
 import { render } from '../../rest/operations.ts';
-import { BINARY, FAILURE, ID } from '../openapi-parts.ts';
+import { answers, BINARY, inPath } from '../openapi-parts.ts';
 
 export const DOWNLOAD_ROUTE = '/v1/downloads/:id';
 export const DOWNLOADS_ROUTE = '/v1/sessions/:id/downloads';
@@ -39,8 +36,7 @@ export function getDownload(clients: Clients, registry: FileRegistry): RouterMid
     const found = await clients.downloads.getDownload({ id }, call());
     ctx.vary('Accept');
     if (ctx.accepts('application/json', BYTES) !== BYTES) {
-      const bytes = DownloadServiceService.getDownload.responseSerialize(found);
-      ctx.body = render(output, bytes, 'download');
+      ctx.body = render(output, found, 'download');
       return;
     }
     const { filename, size } = must(found.download, 'download');
@@ -147,11 +143,8 @@ export const DOWNLOADS_PATHS = {
       operationId: 'getSessionDownloads',
       summary: 'All downloads of a session as a zip.',
       description: 'File names contain the time, in ms since 1970, before the extension.',
-      parameters: [{ ...ID, name: 'sessionId' }],
-      responses: {
-        200: { description: 'The zip.', content: { 'application/zip': BINARY } },
-        default: FAILURE,
-      },
+      parameters: [inPath('sessionId')],
+      responses: answers('The zip.', { 'application/zip': BINARY }),
     },
   },
 };

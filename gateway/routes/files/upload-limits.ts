@@ -7,10 +7,7 @@ import type { CallOptions } from '../../../proto/rpc/local.ts';
 import { openShares } from '../../../proto/sharing/shares.ts';
 import { UPLOADS_MAX, UPLOADS_OF_KEY_MAX } from '../../config.ts';
 
-/**
- * A slot for one upload of the call's key, held until disposed. Throws CONCURRENCY_LIMIT when none
- * is free.
- */
+/** Holds a slot of the call's key until disposed. Throws CONCURRENCY_LIMIT when none is free. */
 export type EnterUpload = (call: CallOptions) => Disposable;
 
 export function uploadSlots(): EnterUpload {

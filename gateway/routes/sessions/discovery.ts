@@ -10,13 +10,17 @@ import type { Clients } from '../../../proto/rpc/services.ts';
 import { goneSignal, type State } from '../../http/auth.ts';
 import { baseUrlOf, websocketUrl } from '../../rest/links.ts';
 import { credentialOf, presentedBy, targetOf } from '../../sessions/credentials.ts';
-import { askSessionServer, bytesFromSessionServer, locator } from '../../sessions/runner-client.ts';
+import {
+  bytesFromSessionServer,
+  callSessionServer,
+  locator,
+} from '../../sessions/runner-client.ts';
 
 /** Path prefixes. Drivers append the paths to their URL, which may end in /connect. */
 export const DISCOVERY_BASES = ['', '/connect'] as const;
 
 type Target = { id: string };
-type Asked = {
+type SessionServer = {
   /** Sends a request to the session server. */
   request(path: string, method?: 'GET' | 'PUT'): Promise<unknown>;
   bytes(path: string): Promise<Buffer>;
@@ -35,7 +39,7 @@ export function addDiscovery(
   const { clients, publicUrl } = options;
   const locate = locator(options);
   const answering = (
-    answer: (ctx: Context, asked: Asked) => Promise<unknown>,
+    answer: (ctx: Context, server: SessionServer) => Promise<unknown>,
   ): Middleware<State> => {
     return async (ctx) => {
       const presented = presentedBy(ctx.req, targetOf(ctx.req), ctx.state.requestId);
@@ -48,13 +52,13 @@ export function addDiscovery(
       // the presented credential, which ends with its API key; the server's own token does not
       const key = encodeURIComponent(credential.value);
       ctx.body = await answer(ctx, {
-        request: (path, method = 'GET') => askSessionServer(place, { method, path, signal }),
+        request: (path, method = 'GET') => callSessionServer(place, { method, path, signal }),
         bytes: (path) => bytesFromSessionServer(place, { method: 'GET', path, signal }),
         socket: (path) => `${address}${path}?signingKey=${key}`,
       });
     };
   };
-  const shown = (target: unknown, { socket }: Asked): object => {
+  const shown = (target: unknown, { socket }: SessionServer): object => {
     const path = `/devtools/page/${(target as Target).id}`;
     return { ...Object(target), webSocketDebuggerUrl: socket(path) };
   };
@@ -62,12 +66,14 @@ export function addDiscovery(
     const webSocketDebuggerUrl = socket('/connect');
     return { ...Object(await request('/json/version')), webSocketDebuggerUrl };
   });
-  const list = answering(async (_, asked) => {
-    return ((await asked.request('/json/list')) as unknown[]).map((target) => shown(target, asked));
+  const list = answering(async (_, server) => {
+    return ((await server.request('/json/list')) as unknown[]).map((target) =>
+      shown(target, server),
+    );
   });
-  const open = answering(async (ctx, asked) => {
+  const open = answering(async (ctx, server) => {
     const path = `/json/new?url=${encodeURIComponent(newUrlOf(targetOf(ctx.req)))}`;
-    return shown(await asked.request(path, 'PUT'), asked);
+    return shown(await server.request(path, 'PUT'), server);
   });
   const act = (name: 'activate' | 'close', done: string): Middleware<State> => {
     return answering(async (ctx, { request }) => {

@@ -1,10 +1,10 @@
 /**
- * The page of a live view, which needs no API key: its URL contains a token. The page requests
- * /live/status for the reason of a refused connection, which browsers hide. Adds the open tabs to
- * the answer of GET /v1/sessions/{id}/debug; core does not know them, so the gateway requests them
- * from the session's runner.
+ * The page of a live view, whose URL contains a token, and /live/status with the reason of a
+ * refused connection, which browsers hide. The open tabs in GET /v1/sessions/{id}/debug are those
+ * of the session's runner, since core does not know them.
  */
 import { readFileSync } from 'node:fs';
+import { extname } from 'node:path';
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type {
@@ -15,60 +15,43 @@ import { Fault } from '../../../proto/rpc/errors.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import { goneSignal, type State } from '../../http/auth.ts';
 import {
-  askSessionServer,
+  callSessionServer,
   type Locate,
   locator,
   type Place,
 } from '../../sessions/runner-client.ts';
+import { pageHeaders, routeNotFound } from '../pages.ts';
 
 /** Ours: without an answer of the runner by then, no tabs are listed. */
 const TABS_TIMEOUT_MS = 2_000;
 /** An empty icon as a URI, which clients expect. Chrome reports none without drawing a tab. */
 const NO_ICON = 'data:,';
 
-const FILES = {
-  'viewer.css': 'text/css; charset=utf-8',
-  'viewer.js': 'text/javascript; charset=utf-8',
-  'connection.js': 'text/javascript; charset=utf-8',
-  'dialog.js': 'text/javascript; charset=utf-8',
-  'frame.js': 'text/javascript; charset=utf-8',
-  'keyboard.js': 'text/javascript; charset=utf-8',
-  'pointer.js': 'text/javascript; charset=utf-8',
-  'screen.js': 'text/javascript; charset=utf-8',
-} as const;
+const FILES = [
+  ...['viewer.css', 'viewer.js', 'connection.js', 'dialog.js', 'frame.js', 'keyboard.js'],
+  ...['pointer.js', 'screen.js'],
+];
 
 /**
  * Any site may embed the page, also sandboxed without an origin. Its own files then have another
- * origin: hence the second header. No header or link leaks the token.
+ * origin, which the last two headers allow.
  */
 const HEADERS = {
-  'content-security-policy': [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "connect-src 'self'",
-    'img-src data:',
-    "base-uri 'none'",
-    "form-action 'none'",
-    'frame-ancestors *',
-  ].join('; '),
+  ...pageHeaders({ images: 'data:', ancestors: '*' }),
   'access-control-allow-origin': '*',
   'cross-origin-resource-policy': 'cross-origin',
-  'referrer-policy': 'no-referrer',
-} as const;
+};
 
 type Options = { clients: Clients; gatewayToken: string };
 
 export function addLiveView(router: Router<State>, options: Options): void {
   const locate = locator(options);
   const page = read('index.html');
-  const files = new Map(
-    Object.entries(FILES).map(([name, type]) => [name, { type, text: read(name) }]),
-  );
+  const files = new Map(FILES.map((name) => [name, read(name)]));
   router.get('/live', async (ctx) => {
     ctx.set(HEADERS);
     ctx.vary('accept');
-    const fault = await refusalOf(ctx, locate);
+    const fault = await placeOf(ctx, locate).then(() => undefined, asRefusal);
     if (fault && ctx.accepts('html', 'json') === 'json') throw fault;
     // The page reports errors to its user and to the embedding window.
     ctx.status = fault?.row.http ?? 200;
@@ -81,11 +64,12 @@ export function addLiveView(router: Router<State>, options: Options): void {
     ctx.body = { status: 'RUNNING', expiresAt };
   });
   router.get('/live/:file', (ctx) => {
-    const file = files.get(ctx.params['file'] ?? '');
-    if (!file) throw new Fault('ROUTE_NOT_FOUND', `Route ${ctx.method} ${ctx.path} not found.`);
+    const { file = '' } = ctx.params;
+    const text = files.get(file);
+    if (text === undefined) throw routeNotFound(ctx);
     ctx.set(HEADERS);
-    ctx.type = file.type;
-    ctx.body = file.text;
+    ctx.type = extname(file);
+    ctx.body = text;
   });
 }
 
@@ -116,10 +100,8 @@ async function tabsOf(
   const value = new URLSearchParams(view.debuggerUrl.split('?')[1]).get('token') ?? '';
   try {
     const place = await locate({ $case: 'viewToken', value }, signal);
-    return pagesOf(
-      await askSessionServer(place, { method: 'GET', path: '/targets', signal }),
-      view,
-    );
+    const targets = await callSessionServer(place, { method: 'GET', path: '/targets', signal });
+    return pagesOf(targets, view);
   } catch (error) {
     if (error instanceof Fault || signal.aborted) return [];
     throw error;
@@ -142,14 +124,9 @@ function pagesOf(targets: unknown, view: GetLiveViewResponse): GetLiveViewRespon
   });
 }
 
-async function refusalOf(ctx: Context, locate: Locate): Promise<Fault | undefined> {
-  try {
-    await placeOf(ctx, locate);
-    return undefined;
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
+function asRefusal(error: unknown): Fault {
+  if (error instanceof Fault) return error;
+  throw error;
 }
 
 function placeOf(ctx: Context, locate: Locate): Promise<Place> {

@@ -1,20 +1,18 @@
 /**
  * Recordings for players: the playlist of a page (HLS with fragmented MP4, RFC 8216), and the bytes
- * of the signed URLs in it and in a download. The signed URL is the credential: core signs and
- * verifies it, and no API key is required. Range requests are supported, which <video> needs to
- * seek.
+ * of its signed URLs, which need no API key: core verifies them. Range requests are supported,
+ * which <video> needs to seek.
  */
 import Router, { type RouterMiddleware } from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import { FILE_TRANSFER_TIMEOUT_MS } from '../../../proto/common/limits.ts';
 import { must } from '../../../proto/common/must.ts';
 import type { GetReplayResponse } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
-import type { CallOptions } from '../../../proto/rpc/local.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
-import { goneSignal, type State } from '../../http/auth.ts';
+import { callAsGateway, type State } from '../../http/auth.ts';
 import { begun } from '../../http/blob-stream.ts';
 import { baseUrlOf } from '../../rest/links.ts';
-import { BINARY, FAILURE, ID } from '../openapi-parts.ts';
+import { answers, BINARY, FAILURE, ID, inPath, SIGNED, TEXT } from '../openapi-parts.ts';
 
 export const REPLAY_ROUTE = '/v1/sessions/:id/replays/:pageId';
 const PART_ROUTE = '/v1/sessions/:id/replays/:pageId/:name';
@@ -80,14 +78,9 @@ async function send(
   type: string,
   filename?: string,
 ): Promise<void> {
-  const wanted = { blobId: '', url: ctx.url };
-  const call: CallOptions = {
-    metadata: { authorization: `Bearer ${gatewayToken}`, 'x-request-id': ctx.state['requestId'] },
-    signal: goneSignal(ctx.res),
-    timeoutMs: FILE_TRANSFER_TIMEOUT_MS,
-  };
+  const call = callAsGateway(ctx, gatewayToken)(FILE_TRANSFER_TIMEOUT_MS);
   const read = (offset: number, length: number) =>
-    clients.blobs.readBlob({ ...wanted, offset, length }, call);
+    clients.blobs.readBlob({ blobId: '', url: ctx.url, offset, length }, call);
   const size = await sizeOf(read(0, 0));
   const range = rangeOf(ctx.get('range'), size);
   // Set only now: a refusal is answered with JSON.
@@ -97,9 +90,7 @@ async function send(
     'cache-control': 'private, no-store',
     // the URL is the credential, and players are embedded in other sites
     'access-control-allow-origin': '*',
-    ...(filename === undefined
-      ? {}
-      : { 'content-disposition': `attachment; filename="${filename}"` }),
+    ...(filename && { 'content-disposition': `attachment; filename="${filename}"` }),
   });
   if (range === 'none') {
     ctx.status = 416;
@@ -135,15 +126,6 @@ export function rangeOf(
   return from > to ? 'none' : { from, length: to - from + 1 };
 }
 
-const SIGNED = ['expires', 'project', 'key', 'signature'].map((name) => ({
-  name,
-  in: 'query',
-  required: name !== 'key',
-  schema: { type: 'string' },
-  description: 'Signature parameters of the URL; any change invalidates it.',
-}));
-const inPath = (name: string) => ({ ...ID, name });
-
 function bytes(
   [operationId, summary]: readonly [string, string],
   types: readonly string[],
@@ -154,8 +136,8 @@ function bytes(
     get: {
       operationId,
       summary,
-      security: [],
       description: 'No API key is needed. Range supports a single range of bytes.',
+      security: [],
       parameters: [...names.map(inPath), ...SIGNED],
       responses: {
         200: { description: 'The bytes.', content },
@@ -174,22 +156,16 @@ export const RECORDINGS_PATHS = {
       operationId: 'getReplay',
       summary: 'An HLS playlist of one page of a session: fragmented MP4, links valid for 6 h.',
       parameters: [ID, inPath('pageId')],
-      responses: {
-        200: {
-          description: 'The playlist.',
-          content: { [PLAYLIST]: { schema: { type: 'string' } } },
-        },
-        default: FAILURE,
-      },
+      responses: answers('The playlist.', { [PLAYLIST]: TEXT }),
     },
   },
   '/v1/sessions/{id}/replays/{pageId}/{name}': bytes(
-    ['getReplayPart', 'One part of a replay. The URL is in the playlist.'],
+    ['getReplayPart', 'One part of a replay, by the URL in its playlist.'],
     ['video/mp4', 'video/iso.segment'],
     ['id', 'pageId', 'name'],
   ),
   '/v1/sessions/{id}/recording/downloads/{name}': bytes(
-    ['getRecordingFile', 'The whole video of one page. The URL is downloadUrl.'],
+    ['getRecordingFile', 'The whole video of one page, by its downloadUrl.'],
     ['video/mp4'],
     ['id', 'name'],
   ),

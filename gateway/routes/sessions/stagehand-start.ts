@@ -3,17 +3,18 @@
  * given one, and reports that no server-side model is available, so Stagehand runs its own code
  * with that session. Format: proto/spec/sessions.md 10.
  */
-import { type FileRegistry, fromJson, toBinary } from '@bufbuild/protobuf';
+import type { FileRegistry } from '@bufbuild/protobuf';
 import type { RouterMiddleware } from '@koa/router';
 import { must } from '../../../proto/common/must.ts';
-import { SessionServiceService } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
+import type { CreateSessionRequest } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
 import { Fault, invalidField } from '../../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import type { State } from '../../http/auth.ts';
 import { type Json, readJson } from '../../http/body.ts';
 import { checkBody, type JsonObject } from '../../rest/json-validation.ts';
-import { FAILURE } from '../openapi-parts.ts';
+import { messageOf } from '../../rest/messages.ts';
+import { answers, json } from '../openapi-parts.ts';
 
 export const START_PATH = '/v1/sessions/start';
 const PARAMS = 'browserbaseSessionCreateParams';
@@ -37,10 +38,9 @@ export function startSession(clients: Clients, registry: FileRegistry): RouterMi
   };
 
   async function created(params: Json, options: CallOptions): Promise<string> {
-    const request = fromJson(input, checkBody(input, objectIn(params, PARAMS), false));
-    const { requestDeserialize } = SessionServiceService.createSession;
-    const message = requestDeserialize(Buffer.from(toBinary(input, request)));
-    const { session } = await clients.sessions.createSession(message, options);
+    const request = messageOf(input, checkBody(input, objectIn(params, PARAMS), false));
+    const wanted = request as unknown as CreateSessionRequest;
+    const { session } = await clients.sessions.createSession(wanted, options);
     return must(session, 'session').id;
   }
 }
@@ -58,49 +58,27 @@ function objectIn(value: Json, field?: string): JsonObject {
   throw new Fault('INVALID_FIELD', 'Body must be a JSON object.');
 }
 
+const BODY = {
+  type: 'object',
+  properties: {
+    [PARAMS]: { type: 'object', description: 'As of POST /v1/sessions.' },
+    [ID]: { type: 'string', description: 'An existing session to use instead.' },
+  },
+};
+const DATA = { sessionId: { type: 'string' }, available: { type: 'boolean' } };
+const STARTED = {
+  type: 'object',
+  properties: { success: { type: 'boolean' }, data: { type: 'object', properties: DATA } },
+};
+
 /** The OpenAPI description of this route. */
 export const START_PATHS = {
   [START_PATH]: {
     post: {
       operationId: 'startSession',
       summary: 'Creates a session for Stagehand 3, or returns a running one.',
-      requestBody: {
-        required: true,
-        content: {
-          'application/json': {
-            schema: {
-              type: 'object',
-              properties: {
-                [PARAMS]: { type: 'object', description: 'As of POST /v1/sessions.' },
-                [ID]: { type: 'string', description: 'An existing session to use instead.' },
-              },
-            },
-          },
-        },
-      },
-      responses: {
-        200: {
-          description: 'available is false: there is no server-side model.',
-          content: {
-            'application/json': {
-              schema: {
-                type: 'object',
-                properties: {
-                  success: { type: 'boolean' },
-                  data: {
-                    type: 'object',
-                    properties: {
-                      sessionId: { type: 'string' },
-                      available: { type: 'boolean' },
-                    },
-                  },
-                },
-              },
-            },
-          },
-        },
-        default: FAILURE,
-      },
+      requestBody: { required: true, content: json(BODY, { modelName: 'openai/gpt-5' }) },
+      responses: answers('available is false: there is no server-side model.', json(STARTED)),
     },
   },
 };

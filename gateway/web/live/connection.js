@@ -3,10 +3,7 @@
  * the session or the link has ended, it reports that once, with the reason.
  */
 
-/**
- * Close codes after which it does not reconnect: the page or session has ended, or the connection
- * was refused.
- */
+/** No reconnect after these: the page or session has ended, or the connection was refused. */
 const FINAL_CODES = [1000, 1001, 1003, 1007, 1008, 1009];
 const RETRY_FIRST_MS = 250;
 const RETRY_MAX_MS = 5_000;
@@ -14,14 +11,14 @@ const RETRY_MAX_MS = 5_000;
 const LASTING = ['navigate', 'history', 'reload', 'tab'];
 
 /**
- * Calls `on`: `message` for each JSON message, `picture` for each frame, `open`, `broken` when it
+ * Calls `on`: `message` for each JSON message, `image` for each frame, `open`, `broken` when it
  * reconnects, and `gone` with the reason, once.
  */
 export function openConnection(query, on) {
   const address = viewAddress(query);
   let socket;
   let retryMs = RETRY_FIRST_MS;
-  let wish; // the last request while disconnected
+  let pending; // the last lasting message while disconnected
 
   const retry = () => {
     on.broken();
@@ -44,12 +41,12 @@ export function openConnection(query, on) {
     socket.onopen = () => {
       retryMs = RETRY_FIRST_MS;
       on.open();
-      if (wish !== undefined) socket.send(wish);
-      wish = undefined;
+      if (pending !== undefined) socket.send(pending);
+      pending = undefined;
     };
     socket.onmessage = ({ data }) => {
       if (typeof data === 'string') on.message(JSON.parse(data));
-      else on.picture(data);
+      else on.image(data);
     };
     socket.onclose = closed;
   }
@@ -58,7 +55,7 @@ export function openConnection(query, on) {
     send(message) {
       const text = JSON.stringify(message);
       if (socket.readyState === WebSocket.OPEN) socket.send(text);
-      else if (LASTING.includes(message.type)) wish = text;
+      else if (LASTING.includes(message.type)) pending = text;
     },
   };
 }

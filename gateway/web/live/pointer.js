@@ -18,7 +18,7 @@ export function watchPointer({ canvas, screen, send, focus }) {
 }
 
 function watchMouse({ canvas, screen, send, focus }) {
-  const say = (name, event, button) =>
+  const sendMouse = (name, event, button) =>
     send({
       type: 'mouse',
       event: name,
@@ -29,13 +29,13 @@ function watchMouse({ canvas, screen, send, focus }) {
       clicks: name === 'move' ? 0 : Math.min(Math.max(event.detail, 1), 3),
     });
   const held = new Set();
-  const moved = onFrames((event) => say('move', event, BUTTONS[[...held][0]] ?? 'none'));
+  const moved = onFrames((event) => sendMouse('move', event, BUTTONS[[...held][0]] ?? 'none'));
   canvas.addEventListener('mousedown', (event) => {
     event.preventDefault();
     focus();
     moved.flush();
     held.add(event.button);
-    say('down', event, BUTTONS[event.button] ?? 'none');
+    sendMouse('down', event, BUTTONS[event.button] ?? 'none');
   });
   canvas.addEventListener('mousemove', (event) => {
     if (held.size === 0) moved.push(event);
@@ -47,7 +47,7 @@ function watchMouse({ canvas, screen, send, focus }) {
   addEventListener('mouseup', (event) => {
     if (!held.has(event.button)) return;
     moved.flush();
-    say('up', event, BUTTONS[event.button] ?? 'none');
+    sendMouse('up', event, BUTTONS[event.button] ?? 'none');
     held.delete(event.button);
   });
   canvas.addEventListener('contextmenu', (event) => event.preventDefault());
@@ -69,7 +69,7 @@ function watchWheel({ canvas, screen, send }) {
 }
 
 function watchTouch({ canvas, screen, send, focus }) {
-  const say = (event) => {
+  const sendTouch = (event) => {
     event.preventDefault(); // prevents emulated mouse events
     if (event.type === 'touchstart') focus();
     const points = [...event.touches].map((one) => ({
@@ -78,19 +78,18 @@ function watchTouch({ canvas, screen, send, focus }) {
     }));
     send({ type: 'touch', event: TOUCH_EVENTS[event.type], points, modifiers: modifiersOf(event) });
   };
-  const moved = onFrames(say);
+  const moved = onFrames(sendTouch);
   const now = (event) => {
     moved.flush();
-    say(event);
+    sendTouch(event);
   };
-  canvas.addEventListener('touchstart', now, { passive: false });
-  canvas.addEventListener('touchend', now, { passive: false });
-  canvas.addEventListener('touchcancel', now, { passive: false });
-  const move = (event) => {
+  const later = (event) => {
     event.preventDefault();
     moved.push(event);
   };
-  canvas.addEventListener('touchmove', move, { passive: false });
+  for (const name of Object.keys(TOUCH_EVENTS)) {
+    canvas.addEventListener(name, name === 'touchmove' ? later : now, { passive: false });
+  }
 }
 
 /** Calls `act` with the last event of each animation frame. */

@@ -6,11 +6,11 @@ export function openScreen(canvas) {
   let drawn = Promise.resolve();
 
   const draw = async (bytes) => {
-    const picture = await createImageBitmap(new Blob([bytes], { type: 'image/jpeg' }));
-    if (canvas.width !== picture.width) canvas.width = picture.width;
-    if (canvas.height !== picture.height) canvas.height = picture.height;
-    surface.drawImage(picture, 0, 0);
-    picture.close();
+    const image = await createImageBitmap(new Blob([bytes], { type: 'image/jpeg' }));
+    if (canvas.width !== image.width) canvas.width = image.width;
+    if (canvas.height !== image.height) canvas.height = image.height;
+    surface.drawImage(image, 0, 0);
+    image.close();
   };
   return {
     /** Size of the page, in its own pixels. */

@@ -17,7 +17,7 @@ const NOTICE_MS = 5_000;
 const query = new URLSearchParams(location.search);
 const isReadOnly = query.get('readonly') === 'true';
 const byId = (id) => document.getElementById(id);
-const over = byId('over');
+const overlay = byId('over');
 const keys = byId('keys');
 const canvas = byId('screen');
 const screen = openScreen(canvas);
@@ -30,10 +30,10 @@ const connection = openConnection(query, {
     cover(`${reason.charAt(0).toUpperCase()}${reason.slice(1)}`);
     parent.postMessage(GONE, '*');
   },
-  message: hear,
-  async picture(bytes) {
+  message: receive,
+  async image(bytes) {
     await screen.draw(bytes);
-    await seen();
+    await shown();
     connection.send({ type: 'ack' });
   },
 });
@@ -52,7 +52,7 @@ function framed() {
   return openFrame({ elements, send, isReadOnly });
 }
 
-function hear(message) {
+function receive(message) {
   switch (message.type) {
     case 'size':
       screen.resize(message);
@@ -71,7 +71,7 @@ function hear(message) {
 }
 
 /** A hidden page stops the frames. */
-async function seen() {
+async function shown() {
   if (!document.hidden) return;
   await new Promise((resolve) => {
     document.addEventListener('visibilitychange', resolve, { once: true });
@@ -79,8 +79,8 @@ async function seen() {
 }
 
 function cover(text) {
-  over.hidden = text === undefined;
-  over.textContent = text ?? '';
+  overlay.hidden = text === undefined;
+  overlay.textContent = text ?? '';
 }
 
 let noticeTimer;

@@ -8,7 +8,7 @@ import { type Member, memberOf, parsed, type Role, type Row, type ValueOf } from
 type Name = Setting['name'];
 type Value<R extends Row> = R extends { default: string } ? ValueOf<R> : ValueOf<R> | undefined;
 
-/** The settings that a role reads, by their members: LEASE_MS is `leaseMs`. */
+/** The settings that a role reads, by member name: LEASE_MS is `leaseMs`. */
 export type SettingsOf<R extends Role> = {
   [S in Setting as R extends S['roles'][number] ? Member<S['name']> : never]: Value<S>;
 };
@@ -43,7 +43,7 @@ function valueIn(env: Env, row: Row): unknown {
   }
 }
 
-/** Where core is, as grpc-js takes addresses: its socket in the data directory unless told. */
+/** Core's address for grpc-js: the setting, else the socket in the data directory. */
 export function coreAddress({ data, core }: { data: string; core: string | undefined }): string {
   return core ?? `unix:${data}/core.sock`;
 }

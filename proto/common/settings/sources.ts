@@ -1,16 +1,16 @@
 /**
- * Where the value of a setting stands: a flag, a variable, the file that a variable names, or a
- * line of the settings file. Flags and the settings file are written into the variables, which
- * every role reads; this module remembers which of them were.
+ * The source of a setting's value: a flag, a variable, the file that a variable names, or a line of
+ * the settings file. Values of flags and of the settings file are written into the variables, which
+ * every role reads; this module records their sources.
  */
 import { ConfigError, type Env } from '../env.ts';
 
 export type Origin = 'flag' | 'variable' | 'file of the variable' | 'settings file' | 'default';
 
-/** `label` is how an error names the place: `--port`, or `port in tabern.json:3`. */
+/** `label` is the place in error messages: `--port`, or `port in tabern.json:3`. */
 type Source = { from: Origin; label: string };
 
-/** Of this process, by variable. A value that was overwritten since is the environment's own. */
+/** By variable. A value that was overwritten later has the environment as its source. */
 const given = new Map<string, Source & { value: string }>();
 
 /** Sets a variable for a flag or for a member of the settings file. */

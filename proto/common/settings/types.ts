@@ -1,7 +1,6 @@
 /**
- * The types of settings: each reads the text of a value. What it cannot use it refuses with the end
- * of a sentence, such as `must be a whole number`; the reader puts the source of the value before
- * it.
+ * The types of settings: each reads the text of a value. It refuses an invalid text with the end of
+ * a sentence, such as `must be a whole number`; the reader prepends the source of the value.
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -9,17 +8,18 @@ import { cidrList } from '../../network/public-addresses.ts';
 import { upstreamOf } from '../../network/session-proxies.ts';
 import type { Place } from '../env.ts';
 
-/** Who reads a setting: a part of the service, or the commands that call or operate it. */
+/** The reader of a setting: a role of the service, or the commands that call or operate it. */
 export type Role = 'core' | 'gateway' | 'runner' | 'tools';
 
-export type Row = {
-  /** Without `TABERN_`. */
-  name: string;
-  /** As it would be written; absent: none, or found. */
+/** A setting; its name is that of its variable, without `TABERN_`. */
+export type Row = Unnamed & { name: string };
+
+export type Unnamed = {
+  /** As text; absent: none, or found at run time. */
   default?: string;
   description: string;
   roles: readonly Role[];
-  /** Never a flag, as everybody on the machine can read those, and never printed. */
+  /** Never a flag, because other users of the machine can read those, and never printed. */
   isSecret?: true;
 } & Typed;
 
@@ -28,7 +28,7 @@ type Typed =
   | { type: 'choice' /** The words that it may be. */; range: readonly string[] }
   | { type: keyof typeof READERS };
 
-/** In characters: what a person would not guess and a machine cannot search. */
+/** In characters: long enough against guesses and brute force. */
 const API_KEY_MIN = 24;
 
 const READERS = {
@@ -44,7 +44,7 @@ const READERS = {
   proxy,
 };
 
-/** What a row's text is read as. */
+/** The type of a setting's value. */
 export type ValueOf<R extends Row> = R extends { type: 'integer' }
   ? number
   : R extends { type: 'choice'; range: readonly (infer Word)[] }
@@ -66,7 +66,7 @@ export function parsed(row: Row, text: string): unknown {
   }
 }
 
-/** The description, with what the value may be where its type tells. */
+/** The description, with the valid values if the type defines them. */
 export function described({ description, ...row }: Row): string {
   switch (row.type) {
     case 'integer':
@@ -99,7 +99,7 @@ function integer(text: string, [min, max]: readonly [number, number]): number {
   throw new TypeError(`must be a whole number from ${min} to ${max}`);
 }
 
-/** What the file at the path holds. */
+/** The content of the file. */
 function fileText(path: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -125,7 +125,7 @@ function place(text: string): Place {
   return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
 }
 
-/** Others dial it as it stands here: so no address that means every interface, and no port 0. */
+/** Other machines connect to exactly this address: no wildcard address, and no port 0. */
 function reachable(text: string): Place {
   const url = URL.parse(`tcp://${text}`);
   const host = url?.hostname.replace(/^\[|\]$/g, '') ?? '';
@@ -140,7 +140,7 @@ function apiKey(text: string): string {
   if (text.length < API_KEY_MIN) {
     throw new TypeError(`must have at least ${API_KEY_MIN} characters`);
   }
-  // It travels in a header: other characters could never be sent.
+  // It is sent in a header, which allows no other characters.
   if (!/^[\x21-\x7e]+$/.test(text)) throw new TypeError('must be printable ASCII without spaces');
   return text;
 }
@@ -165,7 +165,7 @@ function listOf(text: string): string[] {
     .filter((one) => one !== '');
 }
 
-/** The operator's own, for sessions that ask for a managed one. */
+/** The operator's proxy, for sessions that request a managed one. */
 function proxy(text: string) {
   return upstreamOf(text, { isManaged: true });
 }

@@ -1,23 +1,36 @@
-/** Variables that look like settings and are none, such as TABERN_PROT. */
+/** Finds variables that look like settings but are not in the table, such as TABERN_PROT. */
 import type { Env } from '../env.ts';
 import { SETTINGS } from './table.ts';
 
 /** Not in the table, as no operator sets it: for fault tests (core/config.ts). */
 const FAULTS = 'TABERN_CRASH_AT';
-const NAMES = SETTINGS.map(({ name }) => `TABERN_${name}`);
+/** Share of the characters that may differ. Ours: `prot` and `port` differ in two of four. */
+const NEAR = 0.4;
+const PREFIX = 'TABERN_';
+const NAMES = SETTINGS.map(({ name }) => `${PREFIX}${name}`);
 const KNOWN = [...NAMES, ...NAMES.map((name) => `${name}_FILE`), FAULTS];
+const SHORT = KNOWN.map((name) => name.slice(PREFIX.length));
 
-/** A warning for each; names alone, as a value may be a secret. */
+/** One warning each, without the value, which may be a secret. */
 export function unknownVariables(env: Env): string[] {
   return Object.keys(env)
-    .filter((name) => name.startsWith('TABERN_') && !KNOWN.includes(name))
-    .map((name) => `${name} is not a setting; did you mean ${nearest(name, KNOWN)}?`);
+    .filter((name) => name.startsWith(PREFIX) && !KNOWN.includes(name))
+    .map((name) => {
+      // without the prefix, which all have
+      const near = nearest(name.slice(PREFIX.length), SHORT);
+      const hint = near === undefined ? '' : `; did you mean ${PREFIX}${near}?`;
+      return `${name} is not a setting${hint}`;
+    });
 }
 
-/** The word that takes the fewest changes of one character; `words` has at least one. */
-export function nearest(to: string, words: readonly string[]): string {
-  const ranked = words.map((word) => ({ word, changes: changesBetween(word, to) }));
-  return ranked.reduce((best, one) => (one.changes < best.changes ? one : best)).word;
+/** The word that needs the fewest changes of one character; undefined when none is near. */
+export function nearest(to: string, words: readonly string[]): string | undefined {
+  const ranked = words
+    .map((word) => ({ word, changes: changesBetween(word, to) }))
+    .filter(({ word, changes }) => {
+      return changes <= Math.round(Math.max(word.length, to.length) * NEAR);
+    });
+  return ranked.sort((one, other) => one.changes - other.changes)[0]?.word;
 }
 
 /** Levenshtein's distance, a row at a time. */

@@ -70,13 +70,10 @@ const REFUSED: Readonly<Record<string, string>> = {
  * Schemes that read neither this machine nor the browser's own pages. An extension's files belong
  * to the session.
  */
-const SCHEMES: ReadonlySet<string> = new Set([
-  ...['http:', 'https:', 'data:', 'blob:', 'chrome-extension:'],
-]);
+const SCHEMES: readonly string[] = ['http:', 'https:', 'data:', 'blob:', 'chrome-extension:'];
 /** All others are the browser's own pages. */
-const ABOUT: ReadonlySet<string> = new Set(['blank', 'srcdoc']);
+const ABOUT: readonly string[] = ['blank', 'srcdoc'];
 
-type Refused = Extract<Decision, { kind: 'refuse' }>;
 type Check = (command: Command, context: PolicyContext) => Decision;
 
 const CHECKED: Readonly<Record<string, Check>> = {
@@ -93,7 +90,8 @@ const CHECKED: Readonly<Record<string, Check>> = {
   'Target.setAutoAttach': (command) => withParams(command, { flatten: true }),
   'Target.detachFromTarget': (command, { owns }) => {
     const id = command.params?.['sessionId'];
-    if (id === undefined || owns(String(id))) return ALLOW;
+    // Chrome itself refuses another type
+    if (typeof id !== 'string' || owns(id)) return ALLOW;
     return { kind: 'refuse', code: INVALID_PARAMS, why: 'No session with given id' };
   },
   'Target.createBrowserContext': (command) => {
@@ -101,8 +99,8 @@ const CHECKED: Readonly<Record<string, Check>> = {
     if (!proxyServer && !proxyBypassList) return ALLOW;
     try {
       const route = proxyServer && routeOf(String(proxyServer), String(proxyBypassList ?? ''));
-      const own = { ...command, params };
-      return route ? { kind: 'proxied', command: own, route } : { kind: 'rewritten', command: own };
+      if (!route) return rewritten(command, params);
+      return { kind: 'proxied', command: { ...command, params }, route };
     } catch (error) {
       return refuse(command, `proxyServer ${(error as Error).message}`);
     }
@@ -121,14 +119,11 @@ const CHECKED: Readonly<Record<string, Check>> = {
 };
 
 /** The relay or its log reads the params of these. */
-const OBSERVED: ReadonlySet<string> = new Set([
-  'Target.activateTarget',
-  'Network.setExtraHTTPHeaders',
-]);
+const OBSERVED: readonly string[] = ['Target.activateTarget', 'Network.setExtraHTTPHeaders'];
 
 /** Whether the policy or the relay needs the params of the method; others are not parsed. */
 export function needsParams(method: string): boolean {
-  return Object.hasOwn(CHECKED, method) || OBSERVED.has(method) || isOverride(method);
+  return Object.hasOwn(CHECKED, method) || OBSERVED.includes(method) || isOverride(method);
 }
 
 /** Decides on one command of a client. */
@@ -145,12 +140,16 @@ function own<T>(table: Readonly<Record<string, T>>, key: string): T | undefined 
   return Object.hasOwn(table, key) ? table[key] : undefined;
 }
 
-function refuse(command: Command, why: string): Refused {
+function refuse(command: Command, why: string): Extract<Decision, { kind: 'refuse' }> {
   return { kind: 'refuse', why: `${command.method} is not available: ${why}` };
 }
 
+function rewritten(command: Command, params: Record<string, unknown>): Decision {
+  return { kind: 'rewritten', command: { ...command, params } };
+}
+
 function withParams(command: Command, more: Record<string, unknown>): Decision {
-  return { kind: 'rewritten', command: { ...command, params: { ...command.params, ...more } } };
+  return rewritten(command, { ...command.params, ...more });
 }
 
 /**
@@ -158,15 +157,12 @@ function withParams(command: Command, more: Record<string, unknown>): Decision {
  * sends a path of the client's own machine.
  */
 function downloads(command: Command, context: PolicyContext): Decision {
-  const { behavior } = command.params ?? {};
-  const { downloadPath: _, ...rest } = command.params ?? {};
-  if (behavior !== 'allow' && behavior !== 'allowAndName') {
-    return { kind: 'rewritten', command: { ...command, params: rest } };
-  }
+  const { downloadPath: _, ...params } = command.params ?? {};
+  const { behavior } = params;
+  if (behavior !== 'allow' && behavior !== 'allowAndName') return rewritten(command, params);
   // Page.setDownloadBehavior has no allowAndName
   const kept = command.method === 'Page.setDownloadBehavior' ? 'allow' : 'allowAndName';
-  const params = { ...rest, behavior: kept, downloadPath: context.downloads };
-  return { kind: 'rewritten', command: { ...command, params } };
+  return rewritten(command, { ...params, behavior: kept, downloadPath: context.downloads });
 }
 
 function url(command: Command): Decision {
@@ -184,8 +180,8 @@ export function isOpenUrl(text: string): boolean {
   if (parsed.protocol === 'view-source:') {
     return parsed.pathname.startsWith('http:') || parsed.pathname.startsWith('https:');
   }
-  if (parsed.protocol === 'about:') return ABOUT.has(parsed.pathname);
-  return SCHEMES.has(parsed.protocol);
+  if (parsed.protocol === 'about:') return ABOUT.includes(parsed.pathname);
+  return SCHEMES.includes(parsed.protocol);
 }
 
 /**
@@ -195,7 +191,7 @@ export function isOpenUrl(text: string): boolean {
 function isNoUrl(text: string): boolean {
   if (URL.canParse(text)) return false;
   const scheme = /^[\0-\x20]*([^:/?#]*:)/.exec(text.replace(/[\t\n\r]/g, ''))?.[1];
-  return scheme === undefined || SCHEMES.has(scheme.toLowerCase());
+  return scheme === undefined || SCHEMES.includes(scheme.toLowerCase());
 }
 
 /**
@@ -218,9 +214,8 @@ function files(
     const why = `only files below ${UPLOADS} can be given to a page`;
     return { ...refuse(command, why), isWarned: true };
   }
-  return placed.every((path, index) => path === all[index])
-    ? ALLOW
-    : withParams(command, params(placed));
+  const isUnchanged = placed.every((path, index) => path === all[index]);
+  return isUnchanged ? ALLOW : withParams(command, params(placed));
 }
 
 function isBelow(dir: string, path: unknown): path is string {

@@ -26,42 +26,42 @@ const ADDRESSES = /^\[[\da-f:.]+\]$|^[\da-f:.]+\/\d{1,3}$/;
 
 /**
  * Whether the rules match a host: `a.test`, `*.a.test`, `.a.test`, `10.0.0.1`, `[::1]`,
- * `10.0.0.0/8`, `<local>`.
+ * `10.0.0.0/8`, `<local>`. All addresses are one list and all names one set: a context may have a
+ * thousand rules, and a session five hundred contexts.
  */
 function bypassOf(text: string): (host: string) => boolean {
   if (text.length > BYPASS_MAX_CHARS) {
     throw new TypeError(`proxyBypassList has at most ${BYPASS_MAX_CHARS} characters`);
   }
-  const all = text
+  const rules = text
     .toLowerCase()
     .split(/[,;\s]+/)
-    .filter((rule) => rule !== '');
-  const blocks = blocksOf(all.filter((rule) => ADDRESSES.test(rule)));
-  const hasLoopback = all.includes('<-loopback>');
-  const rules = all.filter((rule) => rule !== '<-loopback>' && !ADDRESSES.test(rule));
-  const wrong = rules.find((rule) => rule !== '<local>' && !/^[\w.*-]+$/.test(rule));
-  if (wrong !== undefined) throw new TypeError(NAMES_HOSTS);
-  const names = new Set(rules.filter((rule) => !/[*<]|^\./.test(rule)));
-  const ends = rules
-    .filter((rule) => /^\*?\.[^*]+$/.test(rule))
-    .map((rule) => rule.replace('*', ''));
-  const others = rules.filter((rule) => rule.includes('*') && !/^\*\.[^*]+$/.test(rule));
-  if (others.some((rule) => rule !== '*')) {
-    throw new TypeError('proxyBypassList takes a * before a dot alone, or by itself');
-  }
-  const isLocal = rules.includes('<local>');
+    .filter(Boolean);
+  const { addresses = [], ends = [], names = [] } = Object.groupBy(rules, kindOf);
+  const blocks = blocksOf(addresses.map((rule) => rule.replace(/^\[(.*)\]$/, '$1')));
+  const suffixes = ends.map((rule) => rule.replace('*', ''));
+  const hosts = new Set(names);
   return (host) =>
-    others.length > 0 ||
-    names.has(host) ||
-    ends.some((end) => host.endsWith(end)) ||
-    (isLocal && !/[.:]/.test(host)) ||
+    hosts.has('*') ||
+    hosts.has(host) ||
+    (hosts.has('<local>') && !/[.:]/.test(host)) ||
+    suffixes.some((end) => host.endsWith(end)) ||
     isWithin(blocks, host) ||
-    (!hasLoopback && isLoopback(host));
+    (!hosts.has('<-loopback>') && isLoopback(host));
 }
 
-function blocksOf(rules: readonly string[]): BlockList {
+function kindOf(rule: string): 'addresses' | 'ends' | 'names' {
+  if (ADDRESSES.test(rule)) return 'addresses';
+  if (['*', '<local>', '<-loopback>'].includes(rule)) return 'names';
+  if (!/^[\w.*-]+$/.test(rule)) throw new TypeError(NAMES_HOSTS);
+  if (/^\*?\.[^*]+$/.test(rule)) return 'ends';
+  if (!rule.includes('*')) return 'names';
+  throw new TypeError('proxyBypassList takes a * before a dot alone, or by itself');
+}
+
+function blocksOf(addresses: readonly string[]): BlockList {
   try {
-    return cidrList(rules.map((rule) => rule.replace(/^\[(.*)\]$/, '$1')));
+    return cidrList(addresses);
   } catch {
     throw new TypeError(NAMES_HOSTS);
   }

@@ -30,7 +30,7 @@ export function metered(pipe: Pipe, metrics: Metrics): Pipe {
     if (id === undefined || sessionId === undefined) return;
     sample = { cdpSessionId: sessionId, head: Buffer.from(`{"id":${id},`), sentAt: at };
   };
-  const heard = (cdpSessionId: string, raw: Buffer): void => {
+  const received = (cdpSessionId: string, raw: Buffer): void => {
     if (sample === undefined || sample.cdpSessionId !== cdpSessionId) return;
     const { head, sentAt } = sample;
     if (!raw.subarray(0, head.length).equals(head)) return;
@@ -48,7 +48,7 @@ export function metered(pipe: Pipe, metrics: Metrics): Pipe {
     },
     claim(id, listener, onTooLong) {
       const listen = (raw: Buffer): void => {
-        heard(id, raw);
+        received(id, raw);
         listener(raw);
       };
       pipe.claim(id, listen, onTooLong);

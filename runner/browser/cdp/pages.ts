@@ -4,7 +4,7 @@
  * sessions hang below the root session, whose auto-attach nothing else may use; clients auto-attach
  * on their own sessions and are not affected.
  */
-
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Chrome } from '../launch.ts';
 import { pageOverrides } from './page-overrides.ts';
 import type { Pipe } from './pipe.ts';
@@ -32,42 +32,10 @@ export type Page = {
   readonly closed: Promise<void>;
 };
 
-export type Pages = {
-  /** The open pages, by number. */
-  open(): Page[];
-  /** The page opened or brought to the front last. */
-  readonly active: Page | undefined;
-  /**
-   * Calls the listener for every open page at once, and for every new one. Returns the function
-   * that removes it.
-   */
-  onPage(listener: (page: Page) => void): () => void;
-  /**
-   * Called when a page has opened a window (by a link or a script), before that window is attached.
-   */
-  onWindow(listener: () => void): () => void;
-  /** Called when a page opens, closes, becomes active, or changes its address or title. */
-  onChange(listener: () => void): () => void;
-  /**
-   * Runs before any code of a page that opens from now on, and for the open pages. Send the
-   * commands all at once: a client that waits for new pages itself resumes one for everyone (Chrome
-   * does not count the waiting sessions), but its command is processed after those sent here. A
-   * preparation that takes longer than 2 s, or rejects, holds no page. Settles when the open pages
-   * are prepared. A new page then costs two round trips, so use this only when needed.
-   */
-  prepare(preparation: Preparation): Promise<void>;
-  /** Reads every address and title from Chrome. */
-  refresh(): Promise<void>;
-  /** The number of a page target; assigned now if it has none. */
-  idOf(targetId: string): number;
-  /** Called when a client brought that target to the front. */
-  activate(targetId: string): void;
-};
-
 type Preparation = (page: Page) => Promise<unknown>;
 type Target = Record<'targetId' | 'type' | 'url' | 'title', string> &
   Partial<Record<'subtype' | 'openerId', string>>;
-type Known = { -readonly [key in keyof Page]: Page[key] } & { end(): void };
+type OpenPage = { -readonly [key in keyof Page]: Page[key] } & { end(): void };
 type Attachment = { sessionId: string; targetInfo: Target; waitingForDebugger: boolean };
 
 const opened = new WeakMap<Pipe, Promise<Pages>>();
@@ -80,16 +48,16 @@ export function openPages({ pipe }: Pick<Chrome, 'pipe'>): Promise<Pages> {
 }
 
 async function watch(pipe: Pipe): Promise<Pages> {
-  const pages = new PageList(pipe);
+  const pages = new Pages(pipe);
   const discover = { discover: true, filter: PAGES_ONLY };
   await Promise.all([pipe.call('Target.setDiscoverTargets', discover), pages.attachAll()]);
   return pages;
 }
 
-class PageList implements Pages {
+export class Pages {
   readonly #pipe: Pipe;
   readonly #ids = new Map<string, number>(); // by target
-  readonly #open = new Map<string, Known>(); // by session
+  readonly #open = new Map<string, OpenPage>(); // by session
   readonly #onPages = new Set<(page: Page) => void>();
   readonly #onWindows = new Set<() => void>();
   readonly #onChanges = new Set<() => void>();
@@ -118,35 +86,56 @@ class PageList implements Pages {
     await Promise.all((targetInfos as Target[]).map((target) => this.#attach(target)));
   }
 
+  /** The open pages, by number. */
   open(): Page[] {
     return [...this.#open.values()].sort((a, b) => a.id - b.id);
   }
 
+  /** The page opened or brought to the front last. */
   get active(): Page | undefined {
-    return this.#byTarget(this.#front.at(-1) ?? '');
+    return this.byTarget(this.#front.at(-1) ?? '');
   }
 
+  /** The page of that target, when it is open. */
+  byTarget(targetId: string): Page | undefined {
+    return [...this.#open.values()].find((page) => page.targetId === targetId);
+  }
+
+  /**
+   * Calls the listener for every open page at once, and for every new one. Returns the function
+   * that removes it.
+   */
   onPage(listener: (page: Page) => void): () => void {
     this.#onPages.add(listener);
     for (const page of this.#open.values()) listener(page);
     return () => void this.#onPages.delete(listener);
   }
 
+  /** Called when a page has opened a window (link or script), before that window is attached. */
   onWindow(listener: () => void): () => void {
     this.#onWindows.add(listener);
     return () => void this.#onWindows.delete(listener);
   }
 
+  /** Called when a page opens, closes, becomes active, or changes its address or title. */
   onChange(listener: () => void): () => void {
     this.#onChanges.add(listener);
     return () => void this.#onChanges.delete(listener);
   }
 
+  /** Reads every address and title from Chrome. */
   async refresh(): Promise<void> {
     const { targetInfos } = await this.#pipe.call('Target.getTargets', { filter: PAGES_ONLY });
     for (const target of targetInfos as Target[]) this.#update(target);
   }
 
+  /**
+   * Runs before any code of a page that opens from now on, and for the open pages. Send the
+   * commands all at once: a client that waits for new pages itself resumes one for everyone (Chrome
+   * does not count the waiting sessions), but its command is processed after those sent here. A
+   * preparation that takes longer than 2 s, or rejects, holds no page. Settles when the open pages
+   * are prepared. A new page then costs two round trips, so use this only when needed.
+   */
   async prepare(preparation: Preparation): Promise<void> {
     const before = [...this.#open.values()];
     this.#preparations.push(preparation);
@@ -159,22 +148,24 @@ class PageList implements Pages {
     await Promise.all(before.map((page) => within(preparation(page))));
   }
 
+  /** The number of a page target; assigned now if it has none. */
   idOf(targetId: string): number {
     const id = this.#ids.get(targetId) ?? this.#ids.size;
     this.#ids.set(targetId, id);
     return id;
   }
 
+  /** Called when a client brought that target to the front. */
   activate(targetId: string): void {
-    if (this.#front.at(-1) === targetId || !this.#byTarget(targetId)) return;
+    if (this.#front.at(-1) === targetId || !this.byTarget(targetId)) return;
     this.#front = [...this.#front.filter((id) => id !== targetId), targetId];
     this.#notifyChange();
   }
 
   /**
    * Attaches by hand while there are no preparations: with auto-attach, a popup waits for its
-   * debugger even when not told to, and its opener's script waits too, forever if no client resumes
-   * it (seen with Chromium 153; in a live view nothing would).
+   * debugger without a request to do so, and its opener's script waits too, forever if no client
+   * resumes it (seen with Chromium 153; in a live view nothing would).
    */
   #onCreated(target: Target): void {
     if (target.openerId !== undefined) for (const listener of this.#onWindows) listener();
@@ -183,7 +174,7 @@ class PageList implements Pages {
 
   /** A target that is gone is not attached. */
   async #attach({ targetId, type, subtype }: Target): Promise<void> {
-    if (type !== 'page' || subtype !== undefined || this.#byTarget(targetId)) return;
+    if (type !== 'page' || subtype !== undefined || this.byTarget(targetId)) return;
     const wanted = { targetId, flatten: true };
     const attached =
       this.#attaching.get(targetId) ??
@@ -193,11 +184,12 @@ class PageList implements Pages {
     this.#attaching.delete(targetId);
   }
 
-  #onAttached({ sessionId, targetInfo, waitingForDebugger }: Attachment): void {
+  #onAttached(attachment: Attachment): void {
+    const { sessionId, targetInfo, waitingForDebugger } = attachment;
     const { targetId, type, subtype } = targetInfo;
     // sessions that we attached by hand arrive here too
-    if (type !== 'page' || subtype !== undefined || this.#byTarget(targetId)) return;
-    const page = openPage(this.#pipe, { sessionId, targetInfo }, this.idOf(targetId));
+    if (type !== 'page' || subtype !== undefined || this.byTarget(targetId)) return;
+    const page = openPage(this.#pipe, attachment, this.idOf(targetId));
     this.#open.set(sessionId, page);
     for (const listener of this.#onPages) listener(page);
     this.activate(targetId);
@@ -218,14 +210,10 @@ class PageList implements Pages {
   }
 
   #update({ targetId, url, title }: Target): void {
-    const page = this.#byTarget(targetId);
+    const page = this.byTarget(targetId);
     if (!page || (page.url === url && page.title === title)) return;
     Object.assign(page, { url, title });
     this.#notifyChange();
-  }
-
-  #byTarget(targetId: string): Known | undefined {
-    return [...this.#open.values()].find((page) => page.targetId === targetId);
   }
 
   #notifyChange(): void {
@@ -233,27 +221,28 @@ class PageList implements Pages {
   }
 }
 
-function openPage(
-  pipe: Pipe,
-  { sessionId, targetInfo }: Pick<Attachment, 'sessionId' | 'targetInfo'>,
-  id: number,
-): Known {
+function openPage(pipe: Pipe, { sessionId, targetInfo }: Attachment, id: number): OpenPage {
   const { targetId, url, title } = targetInfo;
   const { end, ...session } = openTargetSession(pipe, sessionId);
   const leave = pageOverrides(pipe).join(targetId, session);
   const { promise: closed, resolve } = Promise.withResolvers<void>();
-  const finish = (): void => {
-    leave();
-    end();
-    resolve();
+  return {
+    id,
+    targetId,
+    url,
+    title,
+    session,
+    closed,
+    end() {
+      leave();
+      end();
+      resolve();
+    },
   };
-  return { id, targetId, url, title, session, closed, end: finish };
 }
 
 /** Settles with the promise, however it settles, or after 2 s. */
 async function within(work: Promise<unknown>): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, PREPARE_TIMEOUT_MS);
+  const late = sleep(PREPARE_TIMEOUT_MS, undefined, { ref: false });
   await Promise.race([work.catch(() => undefined), late]);
-  clearTimeout(timer);
 }

@@ -1,8 +1,9 @@
 /** Reference-counted pause of a stream: it is read while nothing pauses it. Pure. */
 
 export type Pauses = {
-  pause(who: object): void;
-  resume(who: object): void;
+  /** Several owners may pause at once; each resumes for itself. */
+  pause(owner: object): void;
+  resume(owner: object): void;
   readonly isPaused: boolean;
 };
 
@@ -12,12 +13,12 @@ export function openPauses(stream: { pause(): unknown; resume(): unknown }): Pau
     get isPaused() {
       return pausers.size > 0;
     },
-    pause(who) {
-      pausers.add(who);
+    pause(owner) {
+      pausers.add(owner);
       stream.pause();
     },
-    resume(who) {
-      if (pausers.delete(who) && pausers.size === 0) stream.resume();
+    resume(owner) {
+      if (pausers.delete(owner) && pausers.size === 0) stream.resume();
     },
   };
 }

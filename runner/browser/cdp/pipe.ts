@@ -6,10 +6,10 @@
  */
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
-import { openPauses } from './pauses.ts';
+import { openPauses, type Pauses } from './pauses.ts';
 import { openPace } from './read-pacing.ts';
 import { cdpSessionOf, NUL, splitter } from './split.ts';
-import { openShare, type Share } from './thread-share.ts';
+import { Share } from './thread-share.ts';
 
 /**
  * Ours: Chrome responds to a browser-level command within milliseconds, or, under load, seconds.
@@ -25,13 +25,12 @@ const INT32_MIN = -(2 ** 31);
 /** Messages up to this total are joined into one buffer; longer ones are not copied. */
 const JOINED_MAX_BYTES = 64 << 10;
 const END = Buffer.from([NUL]);
-export type CdpEvent = { method: string; params: Record<string, unknown> };
 
-export type Pipe = {
-  /**
-   * Sends one browser-level command. Rejects with Chrome's error, when the pipe closes, or after 30
-   * s.
-   */
+type CdpEvent = { method: string; params: Record<string, unknown> };
+
+/** `pause` and `resume`: reading from Chrome. */
+export type Pipe = Pauses & {
+  /** A browser-level command. Rejects with Chrome's error, when the pipe closes, or after 30 s. */
   call(method: string, params?: object, timeoutMs?: number): Promise<Record<string, unknown>>;
   /**
    * A unique id for a command sent with `write`, so that Chrome's response identifies its sender
@@ -47,17 +46,10 @@ export type Pipe = {
    */
   claim(cdpSessionId: string, listener: (raw: Buffer) => void, onTooLong?: () => void): void;
   release(cdpSessionId: string): void;
-  /**
-   * Called with Chrome's response to a command whose session id is unknown; it carries no session
-   * id.
-   */
+  /** Called with Chrome's response to a command on an unknown session; it has no session id. */
   onUnknownSession(listener: (id: number, raw: Buffer) => void): () => void;
   /** Events of the browser itself, which carry no session id. */
   onEvent(listener: (event: CdpEvent) => void): () => void;
-  /** Stops reading from Chrome on behalf of `who` until it resumes. Several may pause at once. */
-  pause(who: object): void;
-  resume(who: object): void;
-  readonly isPaused: boolean;
   /** Bytes received from Chrome so far. */
   readonly bytesReceived: number;
   /** Share of the thread's time: reading pauses while the share rests. */
@@ -66,13 +58,10 @@ export type Pipe = {
   closed: Promise<void>;
 };
 
-type Waiter = { resolve(result: Record<string, unknown>): void; reject(error: Error): void };
-type Answer = {
+type Answer = Partial<CdpEvent> & {
   id?: number;
   result?: Record<string, unknown>;
   error?: { message: string; code?: number };
-  method?: string;
-  params?: Record<string, unknown>;
 };
 
 /** `toChrome` is Chrome's fd 3, `fromChrome` its fd 4. */
@@ -81,12 +70,12 @@ export function openPipe(
   fromChrome: Readable,
   pace = openPace(fromChrome),
 ): Pipe {
-  const waiters = new Map<number, Waiter>();
+  const waiters = new Map<number, PromiseWithResolvers<Record<string, unknown>>>();
   const listeners = new Map<string, { receive(raw: Buffer): void; onTooLong?: () => void }>();
   const onUnknown = new Set<(id: number, raw: Buffer) => void>();
   const onEvents = new Set<(event: CdpEvent) => void>();
   const reading = openPauses(fromChrome);
-  const share = openShare();
+  const share = new Share();
   const { promise: closed, resolve: close } = Promise.withResolvers<void>();
   let nextId = 1;
   let sessionsId = SESSIONS_ID_MAX;
@@ -97,11 +86,11 @@ export function openPipe(
   let draining: Promise<unknown> | undefined;
 
   const flush = (): void => {
+    if (queuedBytes === 0) return;
     const buffers = queuedBytes > JOINED_MAX_BYTES ? queued : [Buffer.concat(queued)];
-    const isAny = queuedBytes > 0;
     queued = [];
     queuedBytes = 0;
-    if (!isAny || !isOpen) return;
+    if (!isOpen) return;
     toChrome.cork();
     for (const bytes of buffers) toChrome.write(bytes);
     toChrome.uncork();
@@ -115,20 +104,13 @@ export function openPipe(
     return !toChrome.writableNeedDrain && queuedBytes < toChrome.writableHighWaterMark;
   };
   const settle = (raw: Buffer): void => {
-    const answer = JSON.parse(raw.toString()) as Answer;
-    if (answer.error?.code === NO_SESSION && answer.id !== undefined) {
-      for (const listener of onUnknown) listener(answer.id, raw);
-      return;
-    }
-    const waiter = answer.id === undefined ? undefined : waiters.get(answer.id);
-    if (waiter === undefined) {
-      const { method, params = {} } = answer;
+    const { id, method, params = {}, result = {}, error } = JSON.parse(raw.toString()) as Answer;
+    if (id === undefined) {
       if (method !== undefined) for (const listener of onEvents) listener({ method, params });
-      return;
-    }
-    waiters.delete(answer.id ?? 0);
-    if (answer.error) waiter.reject(new Error(answer.error.message));
-    else waiter.resolve(answer.result ?? {});
+    } else if (error?.code === NO_SESSION) {
+      for (const listener of onUnknown) listener(id, raw);
+    } else if (error) waiters.get(id)?.reject(new Error(error.message));
+    else waiters.get(id)?.resolve(result);
   };
   const receive = (raw: Buffer): void => {
     pace.onMessage(raw);
@@ -154,7 +136,6 @@ export function openPipe(
     pace[Symbol.dispose]();
     share[Symbol.dispose]();
     for (const waiter of waiters.values()) waiter.reject(new Error('chrome is gone'));
-    waiters.clear();
     close();
   };
   fromChrome.on('data', read).on('close', end).on('end', end).on('error', end);
@@ -170,17 +151,16 @@ export function openPipe(
     async call(method, params = {}, timeoutMs = CALL_TIMEOUT_MS) {
       if (!isOpen) throw new Error('chrome is gone');
       const id = nextId++;
-      const { promise, resolve, reject } = Promise.withResolvers<Record<string, unknown>>();
-      waiters.set(id, { resolve, reject });
-      const timer = setTimeout(() => {
-        waiters.delete(id);
-        reject(new Error(`${method} got no response within ${timeoutMs} ms`));
-      }, timeoutMs);
+      const waiter = Promise.withResolvers<Record<string, unknown>>();
+      waiters.set(id, waiter);
+      const late = `${method} got no response within ${timeoutMs} ms`;
+      const timer = setTimeout(() => waiter.reject(new Error(late)), timeoutMs);
       put(Buffer.from(JSON.stringify({ id, method, params })));
       try {
-        return await promise;
+        return await waiter.promise;
       } finally {
         clearTimeout(timer);
+        waiters.delete(id);
       }
     },
     newId() {

@@ -15,15 +15,6 @@ const INTERCEPTED = `${NETWORK_EVENT}requestIntercepted`;
 /** Responses begin with these; the second is for a session that is gone. */
 const ANSWERS = ['{"id":', '{"error":'];
 
-export type Pace = Disposable & {
-  /** A command was sent to Chrome. */
-  onCommand(): void;
-  /** One message was received. */
-  onMessage(message: Buffer): void;
-  /** All available data was read, and the last message is complete. */
-  onRead(): void;
-};
-
 /**
  * The handle inside Node's sockets, which no stream type promises. Without it, reading is not
  * paced.
@@ -32,7 +23,7 @@ type Inside = { _handle?: { readStart?(): unknown; readStop?(): unknown } };
 
 type Options = { pauseMs?: number; now?: () => number };
 
-export function openPace(fromChrome: Readable, options: Options = {}): Pace {
+export function openPace(fromChrome: Readable, options: Options = {}) {
   const { pauseMs = PAUSE_MS, now = () => performance.now() } = options;
   /**
    * Times of pending commands. A response is matched with the last one, because slow commands come
@@ -57,15 +48,18 @@ export function openPace(fromChrome: Readable, options: Options = {}): Pace {
     return false;
   };
   return {
+    /** A command was sent to Chrome. */
     onCommand() {
       pending.push(now());
       resume();
     },
-    onMessage(message) {
+    /** One message was received. */
+    onMessage(message: Buffer) {
       const head = message.toString('latin1', 0, INTERCEPTED.length);
       isNetworkOnly &&= head.startsWith(NETWORK_EVENT) && head !== INTERCEPTED;
       if (ANSWERS.some((start) => head.startsWith(start))) pending.pop();
     },
+    /** All available data was read, and the last message is complete. */
     onRead() {
       if (isNetworkOnly && timer === undefined && !isResponsePending()) {
         inside()?.readStop?.();

@@ -1,17 +1,23 @@
 /**
  * Splits the stream of Chrome's debugging pipe into messages. Messages are separated by NUL, and
- * the session id of a message is at its end. Pure.
+ * the CDP session id of a message is at its end. Pure.
  */
 
 export const NUL = 0;
 /** `,"sessionId":"` + 32 hex digits + `"}` */
 export const TAIL_BYTES = 48;
-const TAIL = /^,"sessionId":"([0-9A-F]{32})"\}$/;
+/** The tail of a message of a session. */
+export const TAIL = /^,"sessionId":"([0-9A-F]{32})"\}$/;
 /**
  * Of one message from Chrome. Ours: a page controls the size of results, and this process buffers
  * them.
  */
 export const MESSAGE_MAX_BYTES = 128 << 20;
+
+/** Whether a message begins with these bytes. */
+export function startsWith(raw: Buffer, head: Buffer): boolean {
+  return raw.length >= head.length && raw.compare(head, 0, head.length, 0, head.length) === 0;
+}
 
 /** The session id of a message; undefined for the browser's own. */
 export function cdpSessionOf(raw: Buffer): string | undefined {

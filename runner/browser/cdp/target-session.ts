@@ -44,7 +44,7 @@ export type TargetSession = {
 };
 export type Attached = AsyncDisposable & TargetSession;
 
-/** Disposing it also ends its settings in the page. */
+/** Attaches a new session. Its disposal also ends its settings in the page. */
 export async function attach(pipe: Pipe, targetId: string): Promise<Attached> {
   const { sessionId: id } = await pipe.call('Target.attachToTarget', { targetId, flatten: true });
   const sessionId = String(id);
@@ -67,7 +67,6 @@ export function openTargetSession(
   sessionId: string,
 ): TargetSession & { end: () => void } {
   const waiters = new Map<number, Waiter>();
-  const waiting = new Set<PromiseWithResolvers<Params>>(); // for events
   const listeners = new Map<string, Set<(params: Params) => void>>();
   let isOpen = true;
   const receive = (raw: Buffer): void => {
@@ -78,7 +77,7 @@ export function openTargetSession(
     else waiters.get(id)?.resolve(result ?? {});
   };
   pipe.claim(sessionId, receive);
-  // the session ended before Chrome read a command, and its end has not been received yet
+  // for a session that ended before Chrome read a command, when its end has not been received yet
   const stopListening = pipe.onUnknownSession((id, raw) => {
     if (waiters.has(id)) receive(raw);
   });
@@ -87,42 +86,32 @@ export function openTargetSession(
     listeners.set(method, of.add(listener));
     return () => void of.delete(listener);
   };
+  const settled = async (id: number, waiter: Waiter): Promise<Params> => {
+    waiters.set(id, waiter);
+    waiter.send();
+    return await waiter.promise.finally(() => waiters.delete(id));
+  };
   return {
     on,
     async call(method, params = {}, options = {}) {
       if (!isOpen) throw new Error('the target is gone');
       const id = pipe.newId();
       const text = Buffer.from(JSON.stringify({ id, method, params, sessionId }));
-      using waiter = openWaiter({ method, write: () => void pipe.write(text) }, options);
-      waiters.set(id, waiter);
-      waiter.send();
-      try {
-        return await waiter.promise;
-      } finally {
-        waiters.delete(id);
-      }
+      const send = (): void => void pipe.write(text);
+      using waiter = openWaiter(`no response to ${method}`, send, options);
+      return await settled(id, waiter);
     },
-    async once(method, { timeoutMs = CALL_TIMEOUT_MS } = {}) {
-      const waiter = Promise.withResolvers<Params>();
+    async once(method, options = {}) {
+      using waiter = openWaiter(`${method} did not arrive`, () => undefined, options);
       const off = on(method, waiter.resolve);
-      const late = (): void =>
-        waiter.reject(new Error(`${method} did not arrive within ${timeoutMs} ms`));
-      const timer = setTimeout(late, timeoutMs);
-      waiting.add(waiter);
-      try {
-        return await waiter.promise;
-      } finally {
-        clearTimeout(timer);
-        waiting.delete(waiter);
-        off();
-      }
+      return await settled(pipe.newId(), waiter).finally(off);
     },
     end() {
       isOpen = false;
       pipe.release(sessionId);
       stopListening();
       const gone = new Error('the target is gone');
-      for (const waiter of [...waiters.values(), ...waiting]) waiter.reject(gone);
+      for (const waiter of waiters.values()) waiter.reject(gone);
     },
   };
 }
@@ -133,18 +122,18 @@ type Waiter = PromiseWithResolvers<Params> &
     retryOrReject(message: string): void;
   };
 
-/** Waits for the response to one command. */
+/** Waits for the response to one command, or for an event. `late` begins the timeout's message. */
 function openWaiter(
-  { method, write }: { method: string; write(): void },
+  late: string,
+  write: () => void,
   { timeoutMs = CALL_TIMEOUT_MS, retryMs = timeoutMs, signal }: CallOptions,
 ): Waiter {
   const { promise, resolve, reject } = Promise.withResolvers<Params>();
   const retryUntil = performance.now() + retryMs;
   let delayMs = RETRY_MIN_MS;
   let timer: NodeJS.Timeout | undefined;
-  const late = `no response to ${method} within ${timeoutMs} ms`;
   const send = (): void => {
-    timer = setTimeout(() => reject(new Error(late)), timeoutMs);
+    timer = setTimeout(() => reject(new Error(`${late} within ${timeoutMs} ms`)), timeoutMs);
     write();
   };
   return {

@@ -21,24 +21,14 @@ const LEVEL_MAX_MS = 1_000;
 const AT_WORK_MS = 1;
 const LATELY_MS = 1_000;
 
-/** A stream that brings a session work. */
+/** A stream with work for a session. */
 type Source = Pick<Pauses, 'pause' | 'resume'>;
 
-export type Share = Disposable & {
-  /** Runs a unit of the session's work and counts its time. */
-  spend<T>(work: () => T): T;
-  /** Pauses the source while the session rests; returns the function that removes it. */
-  add(source: Source): () => void;
-};
-
 /** The shares of this thread. */
-const shares = new Set<OneShare>();
+const shares = new Set<Share>();
 
-export function openShare(now: () => number = () => performance.now()): Share {
-  return new OneShare(now);
-}
-
-class OneShare implements Share {
+/** One session's share. */
+export class Share implements Disposable {
   readonly #now: () => number;
   readonly #sources = new Set<Source>();
   /** Time used, minus the time given back since. */
@@ -50,11 +40,12 @@ class OneShare implements Share {
   #takenBefore = 0;
   #rest: NodeJS.Timeout | undefined;
 
-  constructor(now: () => number) {
+  constructor(now: () => number = () => performance.now()) {
     this.#now = now;
     shares.add(this);
   }
 
+  /** Runs a unit of the session's work and counts its time. */
   spend<T>(work: () => T): T {
     const before = this.#now();
     try {
@@ -64,6 +55,7 @@ class OneShare implements Share {
     }
   }
 
+  /** Pauses the source while the session rests; returns the function that removes it. */
   add(source: Source): () => void {
     this.#sources.add(source);
     if (this.#rest !== undefined) source.pause(this);

@@ -4,11 +4,12 @@
  * it. `Last Version` is kept: a newer Chrome migrates by it.
  */
 import { writeFile } from 'node:fs';
-import { chmod, mkdir, open, rm } from 'node:fs/promises';
+import { chmod, mkdir, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { PROFILE_LIMITS } from '../../../proto/archives/context-entries.ts';
 import { type OpenOptions, profileEntries } from '../../../proto/archives/context-reader.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
+import { removeTree } from '../../common/remove.ts';
 import { packDirectory } from './tar-writer.ts';
 
 /**
@@ -51,17 +52,18 @@ const LEFT_OUT_LIKE = [
 /** Files up to this size are written whole, several at once. */
 const SMALL_MAX_BYTES = 256 << 10;
 const WRITES_MAX = 16;
-const RM = { recursive: true, force: true, maxRetries: 5, retryDelay: 50 } as const;
 
 /**
  * A tar of the directory, which must not change meanwhile. Throws BODY_TOO_LARGE above the limits.
  */
 export function packProfile(dir: string): AsyncIterable<Buffer> {
+  const { entriesMax: limit } = PROFILE_LIMITS;
+  const tooMany = `The user-data directory has more than ${limit} files.`;
   let entries = 0;
   return packDirectory(dir, (path) => {
     if (isLeftOut(path)) return false;
     entries += 1;
-    if (entries > PROFILE_LIMITS.entriesMax) throw tooMany();
+    if (entries > limit) throw new Fault('BODY_TOO_LARGE', tooMany, { limit });
     return true;
   });
 }
@@ -84,11 +86,8 @@ export async function unpackProfile(
       await mkdir(join(dir, path), { recursive: true, mode: 0o700 });
       made.add(path);
     };
-    for await (const { kind, path, size, body } of profileEntries(
-      sealed.path,
-      sealed.keys,
-      options,
-    )) {
+    const entries = profileEntries(sealed.path, sealed.keys, options);
+    for await (const { kind, path, size, body } of entries) {
       if (path === '' || isLeftOut(path)) continue;
       await directory(kind === 'directory' ? path : dirname(path));
       if (kind === 'directory') continue;
@@ -108,7 +107,7 @@ export async function unpackProfile(
     await chmod(dir, 0o700); // independent of the umask
   } catch (error) {
     await Promise.allSettled(writes);
-    await rm(dir, RM);
+    await removeTree(dir);
     throw error;
   }
 }
@@ -140,11 +139,4 @@ function isLeftOut(path: string): boolean {
   return path
     .split('/')
     .some((name) => LEFT_OUT.has(name) || LEFT_OUT_LIKE.some((like) => like.test(name)));
-}
-
-function tooMany(): Fault {
-  const limit = PROFILE_LIMITS.entriesMax;
-  return new Fault('BODY_TOO_LARGE', `The user-data directory has more than ${limit} files.`, {
-    limit,
-  });
 }

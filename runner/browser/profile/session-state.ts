@@ -9,8 +9,9 @@
  */
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { openVisits } from '../cdp/empty-documents.ts';
 import type { Pipe } from '../cdp/pipe.ts';
-import { type Attached, attach, type CallOptions } from '../cdp/target-session.ts';
+import { type Attached, attach } from '../cdp/target-session.ts';
 
 const FILE = 'tabern-session.json';
 /** In bytes of the file. Ours: Chrome allows an origin 10 MiB, and few use 10 KiB. */
@@ -22,7 +23,6 @@ const PAGES_MAX = 20;
 const PATIENT = { timeoutMs: 10_000 };
 /** For all pages together, plus one call. Ours: a page that hangs uses 2 s of it. */
 const PAGES_TIMEOUT_MS = 5_000;
-const EMPTY_PAGE = Buffer.from('<!doctype html>').toString('base64');
 
 type Cookie = { name: string; value: string; domain: string; path: string };
 type Items = [key: string, value: string][];
@@ -178,45 +178,6 @@ async function readPage(
   }
 }
 
-/** Lets the page visit origins without the network: every document is an empty one of ours. */
-async function openVisits(
-  page: Attached,
-  options: CallOptions = {},
-): Promise<AsyncDisposable & { to(url: string): Promise<void> }> {
-  page.on('Fetch.requestPaused', ({ requestId }) => {
-    const answer = {
-      requestId,
-      responseCode: 200,
-      responseHeaders: [{ name: 'content-type', value: 'text/html' }],
-      body: EMPTY_PAGE,
-    };
-    // Rejects when the page has navigated on and no request waits.
-    page.call('Fetch.fulfillRequest', answer).catch(() => undefined);
-  });
-  // a page that asks whether to leave would wait for a response
-  page.on('Page.javascriptDialogOpening', () => {
-    page.call('Page.handleJavaScriptDialog', { accept: true }).catch(() => undefined);
-  });
-  await page.call('Page.enable', {}, options);
-  await page.call('Network.enable', {}, options);
-  await page.call('Network.setBypassServiceWorker', { bypass: true }, options);
-  await page.call('Fetch.enable', { patterns: [{ urlPattern: '*' }] }, options);
-  return {
-    async to(url) {
-      // a call right after Page.navigate may still reach the process of the previous page
-      const loaded = page.once('Page.loadEventFired', options);
-      const going = page.call('Page.navigate', { url }, options);
-      const [{ errorText }] = await Promise.all([going, loaded]);
-      if (errorText !== undefined) throw new Error(`cannot visit an origin: ${errorText}`);
-    },
-    async [Symbol.asyncDispose]() {
-      await page.call('Fetch.disable');
-      await page.call('Network.disable');
-      await page.call('Page.disable');
-    },
-  };
-}
-
 function isWebOrigin(text: string): boolean {
-  return /^https?:$/.test(URL.parse(text)?.protocol ?? '') && URL.parse(text)?.origin === text;
+  return /^https?:/.test(text) && URL.parse(text)?.origin === text;
 }

@@ -17,7 +17,7 @@ const CHUNK_BYTES = 256 << 10;
 
 type Found = { path: string; isDirectory: boolean };
 /** A small file's bytes, or the size of a large one. */
-type Loaded = { path: string; isDirectory: boolean; size: number; bytes?: Buffer };
+type Loaded = Found & { size: number; bytes?: Buffer };
 
 /**
  * `isPacked` decides on paths inside the directory; only files and directories are packed. The
@@ -33,7 +33,7 @@ export async function* packDirectory(
     const { value } = await found.next();
     if (value === undefined) return;
     const loading = load(dir, value);
-    loading.catch(() => {}); // handled when its turn comes
+    loading.catch(() => {}); // handled below
     ahead.push(loading);
   };
   for (let at = 0; at < AHEAD; at++) await next();
@@ -65,12 +65,13 @@ async function* walk(
   return undefined;
 }
 
-async function load(dir: string, { path, isDirectory }: Found): Promise<Loaded> {
-  if (isDirectory) return { path, isDirectory, size: 0 };
-  const { size } = await stat(join(dir, path));
-  if (size > SMALL_MAX_BYTES) return { path, isDirectory, size };
-  const bytes = await readFile(join(dir, path));
-  return { path, isDirectory, size: bytes.length, bytes };
+async function load(dir: string, found: Found): Promise<Loaded> {
+  if (found.isDirectory) return { ...found, size: 0 };
+  const path = join(dir, found.path);
+  const { size } = await stat(path);
+  if (size > SMALL_MAX_BYTES) return { ...found, size };
+  const bytes = await readFile(path);
+  return { ...found, size: bytes.length, bytes };
 }
 
 async function* partsOf(path: string, size: number): AsyncGenerator<Buffer> {
@@ -86,7 +87,7 @@ async function* partsOf(path: string, size: number): AsyncGenerator<Buffer> {
 
 // --- headers ---
 
-type Facts = { isDirectory: boolean; size: number };
+type Facts = Pick<Loaded, 'isDirectory' | 'size'>;
 
 function headerOf(path: string, facts: Facts): Buffer {
   const name = facts.isDirectory ? `${path}/` : path;

@@ -1,35 +1,31 @@
 /**
- * From a project's sources to one ES module that a function host can import: its own code, its
- * dependencies and our SDK. Guarantee: whatever ends up in the bundle was read from inside the
- * project's directory, after following every link. A bundle exports `definitions` and `manifests`
- * (runner/sdk/README.md). Nothing of the project runs here. Used in the build's jail.
+ * Bundles a project's sources, its dependencies and the SDK into one ES module for a function host.
+ * Guarantee: every file in the bundle is inside the project's directory, after resolving all links.
+ * A bundle exports `definitions` and `manifests` (runner/sdk/README.md). No code of the project
+ * runs here. Used in the build's jail.
  */
-import { access, readFile, realpath } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readFile, realpath } from 'node:fs/promises';
 import { basename, extname, isAbsolute, join, relative, sep } from 'node:path';
-import { type BuildOptions, context, type Plugin, type PluginBuild } from 'esbuild';
+import { type BuildOptions, build, type Location, type Plugin, type PluginBuild } from 'esbuild';
 import { type Imports, readImports } from '../install/deno-config.ts';
+import { SDKS } from '../install/project-json.ts';
 import { prepared, withoutMap } from './dependency-patches.ts';
 import { ofDenoAlone, sideEffects, specifiers } from './specifiers.ts';
 
-/**
- * What stands for our SDK: the published one is replaced by it, so that its runtime loop never
- * starts.
- */
-const SDK_NAMES = ['tabern', '@browserbasehq/sdk-functions'];
+/** The service's SDK replaces the published one, so that its runtime loop never starts. */
+const SDK_NAMES = [...SDKS, '@browserbasehq/sdk-functions'];
 const SDK_DIRECTORY = join(import.meta.dirname, '../../sdk');
 /** `.ts`, or `.js` where the service is compiled. */
 const SDK_SUFFIX = extname(import.meta.filename);
 const SDK_NAMESPACE = 'tabern';
 const REGISTRY = 'tabern:registry';
 const DEPENDENCY = /\.[cm]?js$/;
-/** Of npm and pnpm, wherever they lie and whatever imports them. */
+/** Settings of npm and pnpm are never bundled, wherever they are. */
 const SETTINGS = '.npmrc';
 const SOURCE = /\.[cm]?[jt]sx?$/;
 
-/**
- * CommonJS dependencies expect these three. The names are ours: a source may declare its own
- * `__dirname`.
- */
+/** For CommonJS dependencies. The names are private, because a source may declare `__dirname`. */
 const BANNER = [
   "import { createRequire as __tabernCreateRequire } from 'node:module';",
   "import { fileURLToPath as __tabernToPath } from 'node:url';",
@@ -37,21 +33,10 @@ const BANNER = [
   "const __tabernDirectory = __tabernToPath(new URL('.', import.meta.url));",
 ].join('');
 
-/**
- * esbuild's stand-in for require, which renames a `require` of the project's own; without it the
- * name is the project's.
- */
+/** esbuild's substitute for require. A bundle with it has renamed any `require` of the project. */
 const NEEDS_REQUIRE = 'typeof require!=="undefined"?require:';
-/** Goes before the banner, on its line, so that the source map stays right. */
+/** Prepended on the banner's line, so that the source map stays valid. */
 const REQUIRE = Buffer.from('const require=__tabernCreateRequire(import.meta.url);');
-
-export type BundleOptions = {
-  /** The project's directory. */
-  root: string;
-  /** Path of the entry file within root. */
-  entrypoint: string;
-  signal: AbortSignal;
-};
 
 export type Bundle = {
   /** The module. */
@@ -61,15 +46,11 @@ export type Bundle = {
 };
 
 /**
- * Bundles a project whose dependencies are installed. Throws BundleError, or a BuildFailure for
- * deno.json; the signal's reason when it aborts.
+ * Bundles the project in `directory`, whose dependencies are installed; `entrypoint` is relative to
+ * it. Throws BundleError, or a BuildFailure for deno.json.
  */
-export async function bundle(options: BundleOptions): Promise<Bundle> {
-  const root = await realpath(options.root);
-  const hasTsconfig = await access(join(root, 'tsconfig.json')).then(
-    () => true,
-    () => false,
-  );
+export async function bundle(directory: string, entrypoint: string): Promise<Bundle> {
+  const root = await realpath(directory);
   const base: BuildOptions = {
     absWorkingDir: root,
     outfile: join(root, 'bundle.mjs'),
@@ -85,23 +66,20 @@ export async function bundle(options: BundleOptions): Promise<Bundle> {
     banner: { js: BANNER },
     define: { __filename: '__tabernFile', __dirname: '__tabernDirectory' },
     plugins: [projectPlugin(root, (await readImports(root)) ?? {})],
-    // Without one of its own, a project must not be compiled by the settings of some directory
-    // above it.
-    ...(hasTsconfig ? {} : { tsconfigRaw: '{}' }),
+    // esbuild would otherwise use a tsconfig.json of a directory above the project
+    ...(existsSync(join(root, 'tsconfig.json')) ? {} : { tsconfigRaw: '{}' }),
   };
-  const first = await compile(base, entry(options.entrypoint), root, options.signal);
+  const first = await compile(base, entry(entrypoint), root);
   const zod = zodOf(Object.keys(first.inputs));
-  const { code, warnings } = zod
-    ? await compile(base, entry(options.entrypoint, zod), root, options.signal)
-    : first;
+  const { code, warnings } = zod ? await compile(base, entry(entrypoint, zod), root) : first;
   const whole = Buffer.from(code);
   const isNeeded = whole.includes(NEEDS_REQUIRE);
   return { code: isNeeded ? Buffer.concat([REQUIRE, whole]) : whole, warnings };
 }
 
 /**
- * The module that becomes the bundle. `zod` names zod 4's core, whose conversion serves schemas
- * that lack their own.
+ * The source of the bundle's entry module. `zod` is the path of zod 4's core, which converts
+ * schemas that have no conversion of their own.
  */
 function entry(entrypoint: string, zod?: string): string {
   const imports = `import ${JSON.stringify(`./${entrypoint}`)};`;
@@ -115,31 +93,23 @@ function entry(entrypoint: string, zod?: string): string {
   ].join(' ');
 }
 
-/** The core of the zod 4 that the bundle carries, if it carries one. */
+/** The path of zod 4's core, if the bundle contains zod 4. */
 function zodOf(inputs: string[]): string | undefined {
   const schemas = inputs.find((path) => /(?:^|\/)zod\/v4\/core\/schemas\.c?js$/.test(path));
   return schemas?.replace(/schemas\.(c?js)$/, 'index.$1');
 }
 
-async function compile(base: BuildOptions, source: string, root: string, signal: AbortSignal) {
-  signal.throwIfAborted();
+async function compile(base: BuildOptions, source: string, root: string) {
   const stdin = { contents: source, resolveDir: root, sourcefile: 'entry', loader: 'js' as const };
-  const job = await context({ ...base, stdin });
-  const cancel = () => void job.cancel();
-  signal.addEventListener('abort', cancel, { once: true });
   try {
-    const { outputFiles, warnings, metafile } = await job.rebuild();
+    const { outputFiles, warnings, metafile } = await build({ ...base, stdin });
     const code = outputFiles?.[0]?.contents;
     if (!code || !metafile) throw new Error('esbuild gave no output');
     return { code, inputs: metafile.inputs, warnings: lines(warnings, root) };
   } catch (error) {
-    signal.throwIfAborted();
     const errors = (error as { errors?: Message[] }).errors;
     if (!errors?.length) throw error;
     throw new BundleError(lines(errors, root).join('\n'));
-  } finally {
-    signal.removeEventListener('abort', cancel);
-    await job.dispose();
   }
 }
 
@@ -148,38 +118,31 @@ async function compile(base: BuildOptions, source: string, root: string, signal:
 function projectPlugin(root: string, imports: Imports): Plugin {
   return {
     name: 'tabern',
-    setup(build) {
-      sdk(build);
-      specifiers(build, root, imports);
-      sideEffects(build);
-      files(build, root);
+    setup(hooks) {
+      sdk(hooks);
+      specifiers(hooks, root, imports);
+      sideEffects(hooks);
+      files(hooks, root);
     },
   };
 }
 
-function sdk(build: PluginBuild): void {
+function sdk(hooks: PluginBuild): void {
+  const namespace = SDK_NAMESPACE;
   const names = SDK_NAMES.join('|');
-  build.onResolve({ filter: new RegExp(`^(?:${names})$`) }, () => ({
-    path: `mod${SDK_SUFFIX}`,
-    namespace: SDK_NAMESPACE,
-  }));
-  build.onResolve({ filter: new RegExp(`^${REGISTRY}$`) }, () => ({
-    path: `registry${SDK_SUFFIX}`,
-    namespace: SDK_NAMESPACE,
-  }));
-  build.onResolve({ filter: /^\.\//, namespace: SDK_NAMESPACE }, ({ path }) => ({
-    path: path.slice('./'.length),
-    namespace: SDK_NAMESPACE,
-  }));
-  build.onLoad({ filter: /.*/, namespace: SDK_NAMESPACE }, async ({ path }) => ({
+  const ofSdk = (path: string) => ({ path, namespace });
+  hooks.onResolve({ filter: new RegExp(`^(?:${names})$`) }, () => ofSdk(`mod${SDK_SUFFIX}`));
+  hooks.onResolve({ filter: new RegExp(`^${REGISTRY}$`) }, () => ofSdk(`registry${SDK_SUFFIX}`));
+  hooks.onResolve({ filter: /^\.\//, namespace }, ({ path }) => ofSdk(path.slice('./'.length)));
+  hooks.onLoad({ filter: /.*/, namespace }, async ({ path }) => ({
     contents: await readFile(join(SDK_DIRECTORY, path), 'utf8'),
     loader: 'ts',
   }));
 }
 
-/** The one door for files: refuses what is not the project's, and prepares dependencies. */
-function files(build: PluginBuild, root: string): void {
-  build.onLoad({ filter: /.*/, namespace: 'file' }, async ({ path }) => {
+/** Loads all files: refuses those outside the project, and patches dependencies. */
+function files(hooks: PluginBuild, root: string): void {
+  hooks.onLoad({ filter: /.*/, namespace: 'file' }, async ({ path }) => {
     const real = await realpath(path);
     const within = relative(root, real);
     if (within.startsWith('..') || isAbsolute(within)) return { errors: [{ text: outside(path) }] };
@@ -200,43 +163,37 @@ function outside(path: string): string {
     : 'the import leads outside the project';
 }
 
-/** Enough to see what is wrong; the rest is usually its consequence. */
+/** Later errors are usually consequences of the first ones. */
 const ERRORS_SHOWN_MAX = 10;
 
 /** Of esbuild. */
-type Message = {
-  text: string;
-  location: { file: string; line: number; column: number; length: number; lineText: string } | null;
-};
-/** Where a sandbox forbids to look at the directories above the project. */
+type Message = { text: string; location: Location | null };
+/** The sandbox forbids esbuild to read the directories above the project. */
 const FORBIDDEN = /^Cannot read directory "(?:\.\.\/)*\.\.(?:\/[^"]*)?": permission denied$/;
 
-/** What the author of the project can mend; each line of the message reads `file:line: message`. */
+/** Defects of the sources. Each line of the message is `file:line: message`. */
 export class BundleError extends Error {
   override readonly name = 'BundleError';
 }
 
-/**
- * What esbuild says, without a path of this machine and without a word of a file that is not the
- * project's.
- */
-export function lines(all: Message[], root: string): string[] {
+/** esbuild's messages without paths of this machine or text of files outside the project. */
+function lines(all: Message[], root: string): string[] {
   const messages = all.flatMap(readable);
   if (messages.length === 0 && all.length > 0) return ['the import leads outside the project'];
-  const said = messages.slice(0, ERRORS_SHOWN_MAX).map(({ text, location }) => {
+  const shown = messages.slice(0, ERRORS_SHOWN_MAX).map(({ text, location }) => {
     const inside = text.replaceAll(root + sep, '').replaceAll(root, '.');
     if (!location || location.file === 'entry') return inside;
     const { file, line } = location;
     if (isAbsolute(file) || file.startsWith('..')) return 'a file outside the project was refused';
     return `${file}:${line}: ${inside}`;
   });
-  const more = messages.length - said.length;
-  return more > 0 ? [...said, `and ${more} more`] : said;
+  const more = messages.length - shown.length;
+  return more > 0 ? [...shown, `and ${more} more`] : shown;
 }
 
 /**
- * What is forbidden is said as what is not there: the import that led to it, or nothing where none
- * did, since its own error follows.
+ * Reports a forbidden directory as an import that cannot be resolved. Without an import the message
+ * is dropped, because the import's own error follows.
  */
 function readable({ text, location }: Message): Message[] {
   if (!FORBIDDEN.test(text)) return [{ text, location }];

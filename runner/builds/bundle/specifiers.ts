@@ -6,7 +6,7 @@ import { builtinModules } from 'node:module';
 import type { PluginBuild } from 'esbuild';
 import { type Imports, mapped, packageOf } from '../install/deno-config.ts';
 
-/** Mark a lookup that has passed the import map, or that only asks for a file's flags. */
+/** Mark a lookup after the import map, and a lookup that only adds flags. */
 const SEEN = 'seen';
 const OWN = 'own';
 const USES_DENO = /(?<![\w$.])(?:globalThis\.)?Deno\s{0,9}\??\.\s{0,9}(\w{1,60})/;
@@ -20,7 +20,7 @@ export function specifiers(build: PluginBuild, root: string, imports: Imports): 
   build.onResolve({ filter: /^(?:npm|jsr):/ }, async ({ path, kind, resolveDir }) => {
     const named = packageOf(path);
     if (named === undefined) return { errors: [{ text: `${path} names no package` }] };
-    // which version it is, the install has decided
+    // the install has chosen the version
     const name = named.name + named.path;
     const found = await build.resolve(name, { kind, resolveDir, pluginData: SEEN });
     return found.errors.length === 0 ? found : { errors: [{ text: notInstalled(path) }] };
@@ -33,7 +33,7 @@ export function specifiers(build: PluginBuild, root: string, imports: Imports): 
   }));
 }
 
-/** For the project's own files, as in Deno: a package has none of it. */
+/** Applies to the project's own files only, as in Deno. */
 function importMap(build: PluginBuild, root: string, imports: Imports): void {
   build.onResolve({ filter: /.*/ }, ({ path, kind, importer, resolveDir, pluginData }) => {
     if (pluginData === SEEN || pluginData === OWN || kind === 'entry-point') return undefined;
@@ -41,17 +41,14 @@ function importMap(build: PluginBuild, root: string, imports: Imports): void {
     const target = mapped(path, imports);
     if (target === undefined || target === path) return undefined;
     const isPath = /^\.{0,2}\//.test(target);
-    // a path is that of deno.json's directory; all else is asked as if the source had said it
+    // a path is relative to deno.json; any other target is resolved from the importing file
     const from = isPath ? { resolveDir: root } : { resolveDir };
     const within = isPath ? `./${target.replace(/^\//, '')}` : target;
     return build.resolve(within, { kind, importer, ...from, pluginData: SEEN });
   });
 }
 
-/**
- * A file that only defines functions looks unused under `"sideEffects": false`: the project's own
- * files are kept.
- */
+/** Keeps the project's own files: under `"sideEffects": false` a file of functions looks unused. */
 export function sideEffects(build: PluginBuild): void {
   build.onResolve(
     { filter: /^\.\.?\// },
@@ -64,7 +61,7 @@ export function sideEffects(build: PluginBuild): void {
   );
 }
 
-/** Warns of what a source of the project says to Deno alone. `file` is its name in the project. */
+/** Warns of the first use of `Deno.*` in a source. `file` is its path in the project. */
 export function ofDenoAlone(text: string, file: string) {
   const lines = text.split('\n');
   const at = lines.findIndex((line) => USES_DENO.test(line.replace(/^\s*(?:\/\/|\*|\/\*).*/, '')));

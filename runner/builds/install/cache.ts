@@ -1,59 +1,55 @@
 /**
- * What installs have put into node_modules, kept for the next build of the same project with the
- * same lock file. An entry is moved into a build and back again, whole, by a rename: nothing of it
- * is opened, walked or changed here, since whatever lies in it is a tenant's. Only jails read it.
+ * Caches node_modules for later builds of the same project with the same lock file. An entry is
+ * moved into a build and back by a rename. The runner opens and walks no entry, because its files
+ * are a tenant's; only jails read them.
  *
- * Of one project alone: what a project brought here, no other can meet. Only what a lock file fixes
- * is kept, never a package out of the project's own files, and never what a script made.
+ * Projects share no entries. Only packages that a lock file fixes are cached, never packages from
+ * the project's own files or results of scripts.
  */
 import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, readdir, rename, rmdir, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '../../../proto/common/log.ts';
+import { ignoring, orMissing } from '../../common/errno.ts';
 import { removeTree } from '../../common/remove.ts';
 
-/** Ours: with the lock files of two branches, a project has both at hand. */
-const OF_PROJECT_MAX = 2;
-/** In bytes. Ours: fifty large projects; what was used longest ago goes first. */
-const TOTAL_MAX_BYTES = 10 * 1024 ** 3;
-/** In bytes, of one install. Ours: a tenth of the whole. */
-const ENTRY_MAX_BYTES = 1024 ** 3;
+const GIB = 1024 ** 3;
+/**
+ * Ours: two entries a project, for the lock files of two branches; in all fifty large projects, the
+ * least recently used are removed first; one install a tenth of that.
+ */
+const LIMITS = { ofProjectMax: 2, totalMaxBytes: 10 * GIB, entryMaxBytes: GIB };
 /** Ours: as for bundles. */
 const UNUSED_MS = 7 * 24 * 3_600_000;
-/** Part of the name of an entry: it need not be measured again. */
+/** The name of an entry: its key and its bytes. */
 const ENTRY = /^[0-9a-f]{64}-(\d+)$/;
-type Limits = { ofProjectMax: number; totalMaxBytes: number; entryMaxBytes: number };
-const LIMITS: Limits = {
-  ofProjectMax: OF_PROJECT_MAX,
-  totalMaxBytes: TOTAL_MAX_BYTES,
-  entryMaxBytes: ENTRY_MAX_BYTES,
-};
 
-/** Whose, and named by what decides it. Both are names of files. */
+/** The directory is missing, or a file. */
+const orNoFile = ignoring('ENOENT', 'ENOTDIR');
+/** The directory to remove is not empty, or missing. */
+const orLeft = ignoring('ENOENT', 'ENOTEMPTY', 'EEXIST');
+/** The entry exists: another build of the project has stored it. */
+const orThere = ignoring('ENOTEMPTY', 'EEXIST');
+
+/** The address of an entry. Both members are parts of file names. */
 export type Kept = { projectId: string; key: string };
 
 export type Installed = {
-  /**
-   * Moves node_modules into root. Undefined when there is none, or it cannot; then root has none
-   * either.
-   */
+  /** Moves node_modules into `root`. Undefined without a usable entry; then root has none. */
   take(kept: Kept, root: string): Promise<Kept | undefined>;
-  /**
-   * Moves root's node_modules, of so many bytes, back or here for the first time, and removes what
-   * is beyond the limits. Never rejects.
-   */
+  /** Moves root's node_modules into the cache and enforces the limits. Never rejects. */
   keep(kept: Kept, root: string, bytes: number): Promise<void>;
 };
 
 type Entry = { path: string; project: string; bytes: number; usedAt: number };
-type Store = { dir: string; aside: () => string; now: () => number; limits: Limits };
+type Store = { dir: string; aside: () => string; now: () => number; limits: typeof LIMITS };
 
 export async function openInstalled(options: {
   dir: string;
-  /** Compared with times of files. */
+  /** Compared with file times. */
   now?: () => number;
   log: Log;
-  limits?: Partial<Limits>;
+  limits?: Partial<typeof LIMITS>;
 }): Promise<Installed> {
   const { dir, now = Date.now, log } = options;
   const asides = join(dir, 'aside');
@@ -63,7 +59,7 @@ export async function openInstalled(options: {
     aside: () => join(asides, randomUUID()),
     limits: { ...LIMITS, ...options.limits },
   };
-  await removeTree(asides); // of a runner that died
+  await removeTree(asides); // of a dead runner
   await mkdir(asides, { recursive: true, mode: 0o700 });
   await sweep(store);
   return {
@@ -71,7 +67,7 @@ export async function openInstalled(options: {
       try {
         return (await take(store, kept, root)) ? kept : undefined;
       } catch (error) {
-        log.warn({ err: error, projectId: kept.projectId }, 'installed packages cannot be used');
+        log.warn({ err: error, projectId: kept.projectId }, 'using cached packages failed');
         await removeTree(join(root, 'node_modules'));
         return undefined;
       }
@@ -80,7 +76,7 @@ export async function openInstalled(options: {
       try {
         await keep(store, kept, { root, bytes });
       } catch (error) {
-        log.warn({ err: error, projectId: kept.projectId }, 'installed packages cannot be kept');
+        log.warn({ err: error, projectId: kept.projectId }, 'caching installed packages failed');
       }
     },
   };
@@ -92,10 +88,10 @@ async function take({ dir }: Store, { projectId, key }: Kept, root: string): Pro
   const name = names.find((one) => one.startsWith(`${key}-`));
   if (name === undefined) return false;
   const modules = join(root, 'node_modules');
-  // another build may have been first
+  // another build may have taken it
   const found = await rename(join(home, name), modules).then(() => true, orMissing);
   if (found !== true) return false;
-  if (!(await lstat(modules)).isDirectory()) throw new Error('what was kept is no directory');
+  if (!(await lstat(modules)).isDirectory()) throw new Error('the entry is no directory');
   return true;
 }
 
@@ -108,7 +104,7 @@ async function keep(
   const made = store.aside();
   try {
     await rename(join(root, 'node_modules'), made);
-    // from here on nobody else can reach it
+    // no jail can reach it from now on
     if (!(await lstat(made)).isDirectory()) throw new Error('node_modules is no directory');
     const seconds = store.now() / 1_000;
     await utimes(made, seconds, seconds);
@@ -121,7 +117,7 @@ async function keep(
   }
 }
 
-/** Removes what was not used for long, and from the one used longest ago what is too much. */
+/** Removes entries that are unused for too long, and the least recently used above the limits. */
 async function sweep(store: Store): Promise<void> {
   const { ofProjectMax, totalMaxBytes } = store.limits;
   const newestFirst = (await entriesOf(store.dir)).sort((one, other) => other.usedAt - one.usedAt);
@@ -134,7 +130,7 @@ async function sweep(store: Store): Promise<void> {
     const isTooMuch = place > ofProjectMax || bytes > totalMaxBytes;
     if (!isTooMuch && usedAt >= store.now() - UNUSED_MS) continue;
     const gone = store.aside();
-    await rename(path, gone).catch(orMissing); // who begins to use it now finds nothing, not half
+    await rename(path, gone).catch(orMissing); // so that no build takes half of an entry
     await removeTree(gone);
     await rmdir(join(store.dir, project)).catch(orLeft);
   }
@@ -143,7 +139,7 @@ async function sweep(store: Store): Promise<void> {
 async function entriesOf(dir: string): Promise<Entry[]> {
   const found: Entry[] = [];
   for (const project of await readdir(dir)) {
-    // another build may have removed the last of a project
+    // another build may have removed the project's last entry
     for (const name of (await readdir(join(dir, project)).catch(orNoFile)) ?? []) {
       const [, bytes] = ENTRY.exec(name) ?? [];
       const path = join(dir, project, name);
@@ -152,23 +148,4 @@ async function entriesOf(dir: string): Promise<Entry[]> {
     }
   }
   return found;
-}
-
-function orMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error;
-}
-
-/** Nothing is there, or a file for a directory, or the other way round. */
-function orNoFile(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOTDIR' && error.code !== 'EISDIR') orMissing(error);
-}
-
-/** Of a directory to remove: it holds more, or is gone. */
-function orLeft(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') orThere(error);
-}
-
-/** Something is there already: another build of the project was first. */
-function orThere(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
 }

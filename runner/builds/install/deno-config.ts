@@ -1,21 +1,21 @@
 /**
- * What a project written for Deno says of its imports: deno.json's map, and the specifiers npm: and
- * jsr:. Pure but for reading the file. A package of jsr is had from npm's mirror of it, under the
- * name that the mirror gives it. Versions are those of the specifiers: deno.lock has no say.
+ * Imports of a project written for Deno: the import map of deno.json, and npm: and jsr: specifiers.
+ * A package of jsr is installed from jsr's npm mirror, under the mirror's name for it. Versions are
+ * those of the specifiers; deno.lock is not read.
  */
-import { BuildFailure } from '../build-failure.ts';
-import { objectOf, readText, SETTINGS_MAX_BYTES } from '../read-file.ts';
+import { buildError } from '../build-failure.ts';
+import { isObject, objectOf, readText, SETTINGS_MAX_BYTES } from '../read-file.ts';
 
 const FILES = ['deno.json', 'deno.jsonc'];
 const PACKAGE = /^\/?(?<name>(?:@[^/@]+\/)?[^/@]+)(?:@(?<version>[^/]*))?(?<path>\/.*)?$/;
 
-/** Specifier, or beginning of one that ends in a slash -> what stands for it. */
+/** Specifier, or a prefix that ends in a slash -> its replacement. */
 export type Imports = Readonly<Record<string, string>>;
 
-/** A package that a specifier names, as npm knows it. */
+/** A package of a specifier, with its npm name. */
 export type Package = { name: string; version: string; path: string };
 
-/** Its import map; undefined when the project has no deno.json. Throws a BuildFailure. */
+/** The project's import map; undefined without a deno.json. Throws a BuildFailure. */
 export async function readImports(root: string): Promise<Imports | undefined> {
   for (const file of FILES) {
     const config = await readJsonc(root, file);
@@ -23,17 +23,16 @@ export async function readImports(root: string): Promise<Imports | undefined> {
     const { importMap, imports } = config;
     if (imports !== undefined || importMap === undefined) return importsOf(imports, file);
     if (typeof importMap !== 'string' || /^\w+:|^\/|(?:^|\/)\.\.(?:\/|$)/.test(importMap)) {
-      throw new BuildFailure('BUILD_ERROR', `${file}: importMap must name a file of the project`);
+      throw buildError(`${file}: importMap must name a file of the project`);
     }
     const map = await readJsonc(root, importMap);
-    if (map === undefined)
-      throw new BuildFailure('BUILD_ERROR', `${file}: there is no ${importMap}`);
+    if (map === undefined) throw buildError(`${file}: there is no ${importMap}`);
     return importsOf(map['imports'], importMap);
   }
   return undefined;
 }
 
-/** What the map puts for a specifier; undefined when it has nothing for it. */
+/** The map's replacement for a specifier; undefined without one. */
 export function mapped(specifier: string, imports: Imports): string | undefined {
   const exact = imports[specifier];
   if (exact !== undefined && Object.hasOwn(imports, specifier)) return exact;
@@ -45,13 +44,13 @@ export function mapped(specifier: string, imports: Imports): string | undefined 
   return target.replace(/\/?$/, '/') + specifier.slice(key.replace(/\/?$/, '/').length);
 }
 
-/** As Deno: the name of a package stands for the paths in it, too. */
+/** As in Deno, a package's name also maps the paths inside the package. */
 function prefixOf(key: string, target: string): string {
   if (key.endsWith('/')) return key;
   return /^(?:npm|jsr):/.test(target) ? `${key}/` : '\0';
 }
 
-/** The package of an npm: or jsr: specifier; undefined for another, or one that names none. */
+/** The package of an npm: or jsr: specifier; undefined for any other or invalid specifier. */
 export function packageOf(specifier: string): Package | undefined {
   const scheme = /^(?:npm|jsr):/.exec(specifier)?.[0];
   const found = scheme && PACKAGE.exec(specifier.slice(scheme.length))?.groups;
@@ -69,7 +68,7 @@ function importsOf(imports: unknown, file: string): Imports {
     const wrong = Object.entries(imports).find(([, target]) => typeof target !== 'string');
     if (wrong === undefined) return imports as Imports;
   }
-  throw new BuildFailure('BUILD_ERROR', `${file}: imports must map names to specifiers`);
+  throw buildError(`${file}: imports must map names to specifiers`);
 }
 
 async function readJsonc(root: string, file: string) {
@@ -78,8 +77,8 @@ async function readJsonc(root: string, file: string) {
 }
 
 /**
- * Without comments and without commas before a closing bracket; strings stay as they are. What does
- * not end ends with the text, so that no text takes more than one pass.
+ * Removes comments, and commas before a closing bracket; strings are unchanged. An unterminated
+ * string or comment extends to the end, so that one pass is enough for any text.
  */
 function plainJson(text: string): string {
   const string = String.raw`"(?:[^"\\]|\\[^])*(?:"|\\?$)`;
@@ -87,8 +86,4 @@ function plainJson(text: string): string {
   const commas = new RegExp(`(${string})|,(?=\\s*[}\\]])`, 'g');
   const bare = text.replace(/^\uFEFF/, '').replace(comments, (_, kept?: string) => kept ?? ' ');
   return bare.replace(commas, (_, kept?: string) => kept ?? '');
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,39 +1,39 @@
 /**
- * Makes a project that was written for Deno installable: where there is no package.json, one is
- * made of the packages that deno.json's imports and the sources' own npm: and jsr: specifiers name.
- * Used in the build's jail.
+ * Makes a project written for Deno installable: without a package.json, one is generated from the
+ * packages in deno.json's imports and in the sources' npm: and jsr: specifiers. Used in the build's
+ * jail.
  */
+import { existsSync } from 'node:fs';
 import { lstat, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BuildFailure } from '../build-failure.ts';
+import { type BuildFailure, buildError } from '../build-failure.ts';
 import type { BuildLog } from '../log.ts';
 import { SETTINGS_MAX_BYTES } from '../read-file.ts';
 import { packageOf, readImports } from './deno-config.ts';
 import { JSR_REGISTRY, JSR_SETTING } from './npm-config.ts';
-import { isThere } from './package-managers.ts';
+import { writeJson } from './project-json.ts';
 
 const SOURCE = /\.[cm]?[jt]sx?$/;
 const SPECIFIER = /\b(?:from|import)\s{0,99}(?:\(\s{0,99})?(['"])((?:npm|jsr):[^'"\s]+)\1/g;
 
 /**
- * What of the project comes from jsr, by the names of its mirror. Throws a BuildFailure for imports
- * that no installation can serve.
+ * Generates package.json. Returns the packages of jsr, by the mirror's names. Throws a BuildFailure
+ * for imports that cannot be installed.
  */
 export async function fromDeno(
   root: string,
   { namesJsr, line }: { namesJsr: boolean; line: BuildLog['line'] },
 ): Promise<string[]> {
-  if (await isThere(join(root, 'package.json'))) return [];
+  if (existsSync(join(root, 'package.json'))) return [];
   const imports = await readImports(root);
   const specifiers = [...Object.values(imports ?? {}), ...(await inSources(root))];
   const dependencies = dependenciesOf(specifiers);
   const names = Object.keys(dependencies);
   if (names.length === 0) return [];
-  const made = { private: true, type: 'module', dependencies };
-  await writeFile(join(root, 'package.json'), `${JSON.stringify(made, null, 2)}\n`);
-  const said = Object.entries(dependencies).map(([name, version]) => `${name}@${version}`);
-  line('info', `a project of Deno: its imports are its dependencies: ${said.join(', ')}`);
-  if (await isThere(join(root, 'deno.lock'))) {
+  await writeJson(root, 'package.json', { private: true, type: 'module', dependencies });
+  const all = Object.entries(dependencies).map(([name, version]) => `${name}@${version}`);
+  line('info', `a project of Deno: its imports are its dependencies: ${all.join(', ')}`);
+  if (existsSync(join(root, 'deno.lock'))) {
     line('warn', 'deno.lock is not read: newest versions in range are used');
   }
   const ofJsr = names.filter((name) => name.startsWith('@jsr/'));
@@ -43,11 +43,11 @@ export async function fromDeno(
   return ofJsr;
 }
 
-/** What to tell whose packages of jsr could not be installed. */
+/** The advice after a failed installation of packages of jsr. */
 export function jsrAdvice(names: readonly string[]): string {
-  const asked = names.map((name) => name.replace(/^@jsr\/(.+?)__/, 'jsr:@$1/')).join(', ');
+  const packages = names.map((name) => name.replace(/^@jsr\/(.+?)__/, 'jsr:@$1/')).join(', ');
   return (
-    `${asked}: the service must reach ${JSR_REGISTRY}, or a mirror that its operator names by ` +
+    `${packages}: the service must reach ${JSR_REGISTRY}, or a mirror that its operator names by ` +
     `${JSR_SETTING} in npm's settings; without one, use packages of npm`
   );
 }
@@ -57,7 +57,7 @@ async function inSources(root: string): Promise<string[]> {
   for (const entry of await readdir(root, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile() || !SOURCE.test(entry.name)) continue;
     const path = join(entry.parentPath, entry.name);
-    if ((await lstat(path)).size > SETTINGS_MAX_BYTES) continue; // nobody has written it by hand
+    if ((await lstat(path)).size > SETTINGS_MAX_BYTES) continue; // not written by hand
     const text = await readFile(path, 'utf8');
     for (const [, , specifier = ''] of text.matchAll(SPECIFIER)) found.push(specifier);
   }
@@ -67,12 +67,8 @@ async function inSources(root: string): Promise<string[]> {
 function dependenciesOf(specifiers: readonly string[]): Record<string, string> {
   const versions = new Map<string, string>();
   for (const specifier of specifiers) {
-    const named = packageOf(specifier);
-    if (named === undefined) {
-      if (/^(?:npm|jsr):/.test(specifier)) throw nameless(specifier);
-      continue;
-    }
-    const { name, version } = named;
+    if (!/^(?:npm|jsr):/.test(specifier)) continue;
+    const { name, version } = packageOf(specifier) ?? nameless(specifier);
     const other = versions.get(name) ?? '*';
     if (other !== '*' && version !== '*' && other !== version) throw twice(name, [other, version]);
     versions.set(name, version === '*' ? other : version);
@@ -80,12 +76,11 @@ function dependenciesOf(specifiers: readonly string[]): Record<string, string> {
   return Object.fromEntries([...versions].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function nameless(specifier: string): BuildFailure {
+function nameless(specifier: string): never {
   const forms = 'npm:name@version or jsr:@scope/name@version';
-  return new BuildFailure('BUILD_ERROR', `${specifier} names no package; write ${forms}`);
+  throw buildError(`${specifier} names no package; write ${forms}`);
 }
 
 function twice(name: string, versions: string[]): BuildFailure {
-  const problem = `${name} is imported in two versions, ${versions.join(' and ')}; use one`;
-  return new BuildFailure('BUILD_ERROR', problem);
+  return buildError(`${name} is imported in two versions, ${versions.join(' and ')}; use one`);
 }

@@ -1,7 +1,7 @@
 /**
- * The only way out of an installer's jail: an egress that reaches public addresses and the
- * registries that the operator's npm settings name, wherever these are; through the operator's
- * proxy, where there is one. What else a lock file or a package's metadata names is not asked.
+ * The only network access of an installer's jail: an egress to public addresses and to the
+ * registries of the operator's npm settings, which may be private, through the operator's proxy if
+ * there is one. Other addresses, such as those of a lock file, are refused.
  */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -17,33 +17,33 @@ import type { Route } from '../../jail/egress/routes.ts';
 import type { Jail } from '../../jail/jail.ts';
 import { chownTree } from '../../jail/spawn.ts';
 import type { Place } from '../build-directory.ts';
-import { BuildFailure } from '../build-failure.ts';
+import { buildError } from '../build-failure.ts';
 import type { BuildLog } from '../log.ts';
 import { type NpmSettings, readNpmSettings } from './npm-config.ts';
 
-/** Told in a build's log, each once. Ours: a lock file may name thousands. */
+/** Refusals in a build's log, each once. Ours: a lock file may name thousands of addresses. */
 const REFUSALS_MAX = 20;
 
-export type InstallWay = AsyncDisposable & {
-  /** Of the machine's loopback, where the jail has no network of its own. */
+export type InstallEgress = AsyncDisposable & {
+  /** On the machine's loopback, for a jail without a network of its own. */
   localPort: number | undefined;
-  /** A socket, where it has. */
+  /** A socket file, for a jail with a network of its own. */
   socket: string | undefined;
-  /** Whether a closed address was asked for. */
+  /** Whether a request for a closed address was refused. */
   readonly isRefused: boolean;
 };
 
-/** Throws a BuildFailure when the operator's proxy is none. */
-export async function openInstallWay(options: {
+/** Throws a BuildFailure when the operator's proxy is invalid. */
+export async function openInstallEgress(options: {
   jail: Jail;
   env: Env;
   place: Pick<Place, 'directory' | 'uid'>;
   lines: Pick<BuildLog, 'line'>;
   log: Log;
-}): Promise<InstallWay> {
+}): Promise<InstallEgress> {
   const { jail, env, place, lines, log } = options;
   const settings = await readNpmSettings(env);
-  const told = new Set<string>();
+  const reported = new Set<string>();
   let isRefused = false;
   const egress = openEgress({
     allow: cidrList([]),
@@ -51,8 +51,8 @@ export async function openInstallWay(options: {
     log,
     onRefusal({ code, why }) {
       isRefused ||= code === 403;
-      if (told.has(why) || told.size >= REFUSALS_MAX) return;
-      told.add(why);
+      if (reported.has(why) || reported.size >= REFUSALS_MAX) return;
+      reported.add(why);
       lines.line('warn', why);
     },
   });
@@ -73,7 +73,7 @@ export async function openInstallWay(options: {
   };
 }
 
-/** A socket file that the build's jails may use. */
+/** Opens a socket file that the build's jails may use. */
 async function listen(
   { directory, uid }: Pick<Place, 'directory' | 'uid'>,
   serve: (socket: Socket) => void,
@@ -81,13 +81,13 @@ async function listen(
 ): Promise<string> {
   const path = join(directory, 'out');
   const server = createServer(serve);
-  opening.defer(() => void server.close()); // the file goes with it
+  opening.defer(() => void server.close()); // removes the file
   await once(server.listen(path), 'listening');
   if (uid !== undefined) chownTree(uid, path);
   return path;
 }
 
-/** As npm and pnpm choose a proxy. */
+/** Chooses a proxy as npm and pnpm do. */
 function routesOf({ proxy, plainProxy, noProxy }: NpmSettings): Route[] {
   const domains = noProxy.map((domain) => `(?:^|\\.)${RE2JS.quote(domain)}$`).join('|');
   const named = RE2JS.compile(domains, RE2JS.CASE_INSENSITIVE);
@@ -103,6 +103,6 @@ function upstreamNamed(text: string): Upstream {
     return upstreamOf(text.replace(/^socks(?:5h)?:/i, 'socks5:'), { isManaged: true });
   } catch (cause) {
     const problem = `the proxy of the service's npm settings ${(cause as Error).message}`;
-    throw new BuildFailure('BUILD_ERROR', `${problem}; ask its operator to mend it`, cause);
+    throw buildError(`${problem}; ask its operator to fix it`, cause);
   }
 }

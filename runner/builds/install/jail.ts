@@ -1,8 +1,8 @@
 /**
- * What an installer is given in its jail: the machine's programs and libraries, the operator's
- * settings of npm, a proxy as its only way out, and two writable directories, the project's and its
- * own. No home, no data directory: a package that names a file of this machine finds none. It may
- * start no process: whatever a package or its settings name as a program, nothing runs.
+ * The jail of an installer: the machine's programs and libraries, the operator's npm settings, a
+ * proxy as its only network access, and two writable directories, the project's and its own. It has
+ * no home and no data directory, so a package cannot name a file of this machine. It may start no
+ * process, so no program that a package or its settings name can run.
  */
 import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { LISTENER_PORT } from '../../jail/egress/listener.ts';
 import type { At, JailSpec, Mount } from '../../jail/jail.ts';
 import { programMounts } from '../../jail/program-mounts.ts';
 import type { Place } from '../build-directory.ts';
-import type { InstallWay } from './egress.ts';
+import type { InstallEgress } from './egress.ts';
 import { settingsFiles } from './npm-config.ts';
 
 const PROJECT = '/build/project';
@@ -28,30 +28,32 @@ const NODE = '/installer/bin/node';
 const SETTINGS = '.npmrc';
 const USERCONFIG = `/installer/user/${SETTINGS}`;
 const GLOBALCONFIG = `/installer/global/${SETTINGS}`;
-/** Programs of the system, and its certificates. Names are looked up for it (egress.ts). */
+/** Programs and certificates of the system. The egress resolves host names. */
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib64', '/etc/alternatives', '/etc/ld.so.cache'];
 const TRUSTED = ['/etc/ssl', '/etc/pki'];
 const CERTIFICATES = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE'];
-/** Of the operator's environment, what says where packages come from. */
+/** Passed from the operator's environment. */
 const PASSED = ['npm_config_registry', ...CERTIFICATES];
-/** Reached without the proxy: a name that is none (RFC 6761), since an empty list is unread. */
+/** For `noproxy`: npm ignores an empty list, and this name never resolves (RFC 6761). */
 const NOTHING = 'nothing.invalid';
 const MIB = 1024 * 1024;
-/** Ours: of one process; npm takes 300 MiB for a thousand packages, and V8 reserves more. */
-const DATA_BYTES = 3072 * MIB;
 const TMP_BYTES = 256 * MIB;
-const FILE_BYTES = 512 * MIB;
-const FILES = 4_096;
-const PROCESSES = 512;
-/** Ours: of all of it. */
-const MEMORY_BYTES = 3072 * MIB;
-/** Where npm finds the machine's Node, when the runner is none. */
+const LIMITS = {
+  /** Ours: of one process; npm uses 300 MiB for a thousand packages, and V8 reserves more. */
+  dataBytes: 3072 * MIB,
+  /** Ours: of the whole jail. */
+  memoryBytes: 3072 * MIB,
+  fileBytes: 512 * MIB,
+  files: 4_096,
+  processes: 512,
+};
+/** Paths of the machine's Node, for a runner under Deno. */
 const SYSTEM_PROGRAMS = ['/usr/local/bin', '/usr/bin', '/bin'];
 /** No program of the machine has this path. */
 const NO_PROGRAM = '/installer/none';
 /**
- * Runs in the installer before it begins: what goes to the proxy's port goes out by the socket. A
- * helper beside it would be a second process, which the jail does not have.
+ * Preloaded into the installer: forwards connections from the proxy's port to the egress socket. A
+ * separate relay would be a second process, which the jail forbids.
  */
 const RELAY = `
 import { connect, createServer } from 'node:net';
@@ -68,18 +70,18 @@ if (isMainThread) {
   server.unref();
 }`;
 
-/** A program, or a script that our Node runs, with the package that it belongs to. */
+/** A program of the system, or a script that the runner's Node runs. */
 export type Installer = { file: string; args: string[] };
 
 type Around = {
   place: Pick<Place, 'project' | 'home' | 'uid'>;
   env: Env;
-  way: Pick<InstallWay, 'localPort' | 'socket'>;
+  egress: Pick<InstallEgress, 'localPort' | 'socket'>;
 };
 
 export async function installSpec(installer: Installer, around: Around): Promise<JailSpec> {
-  const { place, env, way } = around;
-  const { localPort, socket } = way;
+  const { place, env, egress } = around;
+  const { localPort, socket } = egress;
   const file = await realpath(installer.file);
   const isSystem = file.startsWith('/usr/');
   const configs = configsOf(env);
@@ -107,13 +109,7 @@ export async function installSpec(installer: Installer, around: Around): Promise
     }),
     cwd: PROJECT,
     tmpBytes: TMP_BYTES,
-    limits: {
-      dataBytes: DATA_BYTES,
-      memoryBytes: MEMORY_BYTES,
-      fileBytes: FILE_BYTES,
-      files: FILES,
-      processes: PROCESSES,
-    },
+    limits: LIMITS,
     stdio: ['ignore', 'pipe', 'pipe'],
     nestedNamespaces: false,
     setsModes: true,
@@ -128,9 +124,9 @@ function preload(script: string): string {
 }
 
 /**
- * What is printed, without the directories that only the jail, or only this machine, has: of the
- * project the path in it, of all else the name. Where a jail has no paths of its own (landlock),
- * what it prints names the machine's.
+ * Replaces paths of the jail and of this machine in an installer's output: of project files the
+ * path inside the project remains, of other mounts the name. Landlock jails print the machine's
+ * paths.
  */
 export function withoutPaths(text: string, mounts: readonly Mount[]): string {
   const roots = mounts.flatMap(({ from, to }) => {
@@ -138,8 +134,8 @@ export function withoutPaths(text: string, mounts: readonly Mount[]): string {
     const isOwn = from !== to || dirname(to).includes('/node_modules');
     return isOwn ? [from, to].map((path) => ({ path, name: basename(to) })) : [];
   });
-  return roots.reduce((said, { path, name }) => {
-    return said
+  return roots.reduce((output, { path, name }) => {
+    return output
       .replaceAll(`file://${path}/`, `${path}/`)
       .replaceAll(`${path}/`, name === '' ? '' : `${name}/`)
       .replaceAll(path, name || '.');
@@ -150,13 +146,14 @@ function same(path: string): Mount {
   return { from: path, to: path };
 }
 
-/** npm's settings of the operator: where a variable says, else npm's own place for them. */
+/** The operator's npm settings: a variable names the file, else npm's default path. */
 function configsOf(env: Env): Mount[] {
   const { user, global } = settingsFiles(env);
-  return [
-    ...(user === undefined ? [] : [{ from: user, to: USERCONFIG }]),
-    ...(global === undefined ? [] : [{ from: global, to: GLOBALCONFIG }]),
-  ];
+  const configs = [
+    [user, USERCONFIG],
+    [global, GLOBALCONFIG],
+  ] as const;
+  return configs.flatMap(([from, to]) => (from === undefined ? [] : [{ from, to }]));
 }
 
 function environment(at: At, env: Env, mounts: readonly Mount[]): Record<string, string> {
@@ -176,24 +173,24 @@ function environment(at: At, env: Env, mounts: readonly Mount[]): Record<string,
     CI: 'true',
     npm_config_cache: `${home}/npm`,
     npm_config_store_dir: `${home}/pnpm`,
-    // else pnpm fetches and runs the version that package.json names, or refuses another manager's
+    // otherwise pnpm runs the version that package.json names, or refuses another manager's project
     npm_config_manage_package_manager_versions: 'false',
     npm_config_package_manager_strict: 'false',
-    // a program may not start; these say so before it is tried
+    // programs cannot start; these settings give a better error message
     npm_config_ignore_scripts: 'true',
     npm_config_allow_git: 'none', // of npm 11.10 and later
     npm_config_git: NO_PROGRAM,
     npm_config_script_shell: NO_PROGRAM,
     npm_config_node_gyp: NO_PROGRAM,
     npm_config_ignore_pnpmfile: 'true',
-    // a hard link to its store would be a file that another has, too
+    // otherwise pnpm hard-links files of its store
     npm_config_package_import_method: 'copy',
     npm_config_logs_max: '0',
     npm_config_update_notifier: 'false',
   };
 }
 
-/** What npm, pnpm and git read, before what the operator's files say of proxies. */
+/** Variables of npm, pnpm and git; they override the proxies in the operator's files. */
 function proxied(proxy: string): Record<string, string> {
   return {
     npm_config_proxy: proxy,
@@ -205,7 +202,7 @@ function proxied(proxy: string): Record<string, string> {
   };
 }
 
-/** The directory of the package that a script belongs to: .../node_modules/npm, or its parent. */
+/** The directory of a script's package, such as .../node_modules/npm; else the script's own. */
 function packageOf(file: string): string {
   for (let dir = dirname(file); dir !== '/'; dir = dirname(dir)) {
     if (basename(dirname(dir)) === 'node_modules') return dir;

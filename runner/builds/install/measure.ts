@@ -1,15 +1,12 @@
-/**
- * Looks at what an install has left, before it is kept. Links are never followed: of node_modules
- * only what lies in it counts.
- */
+/** Measures an install before it is cached. Links are never followed. */
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BuildFailure } from '../build-failure.ts';
+import { buildError } from '../build-failure.ts';
 
 /** Ours: ten times a large project. */
 const ENTRIES_MAX = 300_000;
 
-/** The size in bytes; undefined when it is nothing to keep. */
+/** The size in bytes of node_modules; undefined when it must not be cached. */
 export async function measure(root: string): Promise<number | undefined> {
   const top = join(root, 'node_modules');
   const found = await lstat(top).catch(() => undefined);
@@ -25,10 +22,10 @@ export async function measure(root: string): Promise<number | undefined> {
       if (entry.isDirectory()) dirs.push(path);
       else if (entry.isFile()) {
         const { size, nlink } = await lstat(path);
-        if (nlink > 1) return undefined; // somebody else has it, too
+        if (nlink > 1) return undefined; // a hard link from elsewhere
         bytes += size;
       } else if (!entry.isSymbolicLink()) {
-        throw new BuildFailure('BUILD_ERROR', `${entry.name} is no file of a package`);
+        throw buildError(`${entry.name} is not a file, a directory or a link`);
       }
     }
   }

@@ -1,36 +1,36 @@
 /**
- * What the operator's npm settings say of the network, as npm and pnpm read them: which registries
- * packages come from, and by which proxy. Settings of a project have no say.
+ * The network settings of the operator's npm configuration, read as npm and pnpm do: registries and
+ * proxy. Settings of a project are ignored.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Env } from '../../../proto/common/env.ts';
 
-/** Where packages come from when nobody says otherwise. */
+/** npm's default. */
 const REGISTRY = 'https://registry.npmjs.org';
 /** npm's mirror of jsr. Source: https://jsr.io/docs/npm-compatibility */
 export const JSR_REGISTRY = 'https://npm.jsr.io';
 export const JSR_SETTING = '@jsr:registry';
 const DEFAULTS = { registry: REGISTRY, [JSR_SETTING]: JSR_REGISTRY };
 const NAMES_REGISTRY = /^(?:@[^:]+:)?registry$/;
-/** Of a proxy: none. */
+/** Values that mean no proxy. */
 const UNSET = ['', 'null', 'false'];
 const DEFAULT_PORTS: Record<string, string> = { 'http:': '80', 'https:': '443' };
 
 export type NpmSettings = {
   /** host:port of each registry. */
   registries: ReadonlySet<string>;
-  /** Whether the operator says himself where packages of jsr come from. */
+  /** Whether the operator names a registry for packages of jsr. */
   namesJsr: boolean;
-  /** The proxy of all requests; undefined when there is none. */
+  /** The proxy of all requests. */
   proxy: string | undefined;
-  /** The proxy of plain http, when there is none of all. */
+  /** The proxy of http: requests, used without `proxy`. */
   plainProxy: string | undefined;
-  /** Domains that are reached without one. */
+  /** Domains that are reached without a proxy. */
   noProxy: readonly string[];
 };
 
-/** Paths of the operator's files, those that may not be there too. */
+/** Paths of the operator's settings files, which may not exist. */
 export function settingsFiles(env: Env): { user: string | undefined; global: string | undefined } {
   const home = env['HOME'] ? join(env['HOME'], '.npmrc') : undefined;
   return { user: env['npm_config_userconfig'] ?? home, global: env['npm_config_globalconfig'] };
@@ -40,8 +40,8 @@ export async function readNpmSettings(env: Env): Promise<NpmSettings> {
   const { user, global } = settingsFiles(env);
   const texts = await Promise.all([global, user].map(read));
   const registry = env['npm_config_registry'];
-  const said = texts.flatMap(entriesOf);
-  const given = new Map(registry ? [...said, ['registry', registry]] : said);
+  const entries = texts.flatMap(entriesOf);
+  const given = new Map(registry ? [...entries, ['registry', registry]] : entries);
   const places = [...new Map([...Object.entries(DEFAULTS), ...given])]
     .filter(([name]) => NAMES_REGISTRY.test(name))
     .flatMap(([, url]) => placeOf(url));
@@ -62,14 +62,14 @@ export async function readNpmSettings(env: Env): Promise<NpmSettings> {
   };
 }
 
-/** Empty where there is none: npm reads none either. */
+/** Empty for a missing or unreadable file, as for npm. */
 async function read(file: string | undefined): Promise<string> {
   return file === undefined ? '' : readFile(file, 'utf8').catch(() => '');
 }
 
 type Entry = [name: string, value: string];
 
-/** `name = value` of each line, as npm's own reader takes them: quotes, and comments at the end. */
+/** Parses lines of `name = value` as npm does, with quotes and trailing comments. */
 function entriesOf(text: string): Entry[] {
   return text.split(/\r?\n/).flatMap((line): Entry[] => {
     const [, name, value] = /^\s*([^=;#\s][^=]*?)\s*=\s*(.*?)\s*$/.exec(line) ?? [];
@@ -88,7 +88,7 @@ function unquoted(text: string): string {
   );
 }
 
-/** host:port, as a request for it names it; none of what is no address of a registry. */
+/** host:port of a registry's URL, as a request names it; empty for an invalid URL. */
 function placeOf(text: string): string[] {
   const url = URL.parse(text);
   const port = url === null ? undefined : url.port || DEFAULT_PORTS[url.protocol];

@@ -1,24 +1,23 @@
 /**
- * npm's lock files before an install: read, relieved of our own SDK, and checked, in the forms of
- * versions 1, 2 and 3. Used in the build's jail.
+ * Prepares npm's lock files for an install: removes the SDK and checks the entries. Versions 1, 2
+ * and 3. Used in the build's jail.
  */
 import { posix } from 'node:path';
-import { LOCK_MAX_BYTES, objectOf, readText } from '../read-file.ts';
+import { isObject, type Json, LOCK_MAX_BYTES, objectOf, readText } from '../read-file.ts';
 import { checkPath, checkSpec } from './package-source.ts';
 import {
   dropFrom,
+  dropMembers,
   entriesOf,
-  isObject,
-  type Json,
   KINDS,
-  SDK,
+  SDKS,
   stringsOf,
   writeJson,
 } from './project-json.ts';
 
 export const LOCK_FILES = ['package-lock.json', 'npm-shrinkwrap.json'] as const;
 
-/** Whether it is there. What it says of the SDK goes when package.json has lost that. */
+/** Whether the file exists. `isDropped`: the SDK was removed from package.json. */
 export async function checkNpmLock(
   root: string,
   file: string,
@@ -37,13 +36,17 @@ export async function checkNpmLock(
 }
 
 function dropFromLock(lock: Json): void {
-  // Of the first two lock file versions: npm reads `packages` where both are there.
-  if (isObject(lock['dependencies'])) delete lock['dependencies'][SDK];
+  // versions 1 and 2; npm reads `packages` when both exist
+  dropMembers(lock['dependencies'], SDKS);
   const packages = lock['packages'];
   if (!isObject(packages)) return;
   const own = packages[''];
   if (isObject(own)) dropFrom(own);
-  const key = `node_modules/${SDK}`;
+  for (const name of SDKS) dropPackage(packages, `node_modules/${name}`);
+}
+
+/** Removes a package, and the folder to which it links. */
+function dropPackage(packages: Json, key: string): void {
   const entry = packages[key];
   const target = isObject(entry) && entry['link'] === true ? entry['resolved'] : undefined;
   for (const path of Object.keys(packages)) {
@@ -57,14 +60,14 @@ function isAt(path: string, folder: string): boolean {
 }
 
 /**
- * A lock names files by its keys, by `resolved`, by the folders that its links lead to, and by what
- * a package depends on: npm resolves that anew where the lock does not serve it.
+ * A lock names files by its keys, by `resolved`, by the targets of links, and by a package's
+ * dependencies, which npm resolves again when the lock has no entry for them.
  */
 function checkEntry(path: string, entry: unknown): void {
   checkPath(path, path);
   if (!isObject(entry)) return;
   const { resolved, link, version } = entry;
-  // a link's is a folder: `packages/one` is no repository
+  // of a link: a folder, so `packages/one` is not a repository
   if (link === true && typeof resolved === 'string') checkPath(path, resolved);
   else checkSpec(path, resolved);
   checkSpec(path, version);
@@ -74,7 +77,7 @@ function checkEntry(path: string, entry: unknown): void {
   }
 }
 
-/** `dependencies` in `dependencies`; objectOf bounds how deep. */
+/** Recursive `dependencies`; objectOf limits the depth. */
 function checkFirstVersion(parent: Json): void {
   for (const [name, entry] of entriesOf(parent['dependencies'])) {
     if (!isObject(entry)) continue;

@@ -1,37 +1,24 @@
 /**
- * A project's package.json and lock files before an install: read, relieved of our own SDK, and
- * checked. The service supplies "tabern" itself, in whatever way the author depends on it: a
- * registry has no such package, a path to it means nothing here. Dependencies by path must stay
- * inside the project, and none may come out of git. Used in the build's jail.
+ * Prepares a project's package.json and lock files for an install: removes the SDK's packages,
+ * which the service supplies, and checks the dependencies. Paths must stay inside the project, and
+ * git is refused. Used in the build's jail.
  */
-
-import { objectOf, readText, SETTINGS_MAX_BYTES } from '../read-file.ts';
+import { isObject, type Json, objectOf, readText, SETTINGS_MAX_BYTES } from '../read-file.ts';
 import { checkNpmLock, LOCK_FILES } from './npm-lock.ts';
 import { checkPath, checkSpec } from './package-source.ts';
 import { checkPnpmLock } from './pnpm-lock.ts';
-import {
-  dropFrom,
-  entriesOf,
-  isObject,
-  type Json,
-  KINDS,
-  stringsOf,
-  writeJson,
-} from './project-json.ts';
+import { dropFrom, entriesOf, KINDS, stringsOf, writeJson } from './project-json.ts';
 
 export type Project = {
-  /** Names of all of its direct dependencies, our SDK excepted. */
+  /** Names of all direct dependencies except the SDK. */
   dependencies: string[];
-  /** Which lock files there are. */
+  /** Existing lock files. */
   locks: { npm: boolean; pnpm: boolean };
-  /** Our SDK was a dependency, and is none now. */
+  /** The SDK was a dependency and was removed. */
   isDropped: boolean;
 };
 
-/**
- * Undefined when there is no package.json. Throws a BuildFailure for one that npm could not use, or
- * should not.
- */
+/** Undefined without a package.json. Throws a BuildFailure for an invalid or forbidden one. */
 export async function readProject(root: string): Promise<Project | undefined> {
   const text = await readText(root, 'package.json', SETTINGS_MAX_BYTES);
   if (text === undefined) return undefined;
@@ -48,7 +35,7 @@ export async function readProject(root: string): Promise<Project | undefined> {
   return { dependencies: [...names], locks, isDropped };
 }
 
-/** What replaces a dependency of a package, or adds one, and where workspaces are. */
+/** Checks replaced and added dependencies, patches, and the paths of workspaces. */
 function checkReplaced(json: Json): void {
   const pnpm = isObject(json['pnpm']) ? json['pnpm'] : {};
   const { overrides, packageExtensions, configDependencies, patchedDependencies } = pnpm;

@@ -1,12 +1,11 @@
 /**
- * Where a dependency may come from: a registry, an address, or a path inside the project. What npm
- * or pnpm would read from the machine that it runs on, or clone, is refused by name. Pure; used in
- * the build's jail.
+ * Allowed sources of a dependency: a registry, an address, or a path inside the project. Git
+ * repositories and paths of the machine are refused by name. Pure; used in the build's jail.
  */
 import { posix } from 'node:path';
-import { BuildFailure } from '../build-failure.ts';
+import { type BuildFailure, buildError } from '../build-failure.ts';
 
-/** As npm-package-arg takes them: git's own addresses, hosts by name, `user/repository`. */
+/** The forms of npm-package-arg: git's own addresses, hosts by name, `user/repository`. */
 const GIT = [
   /^git[+:@]/i,
   /^ssh:/i,
@@ -21,12 +20,12 @@ const PATH = /^(?:file:|link:|portal:|workspace:|\.{0,2}\/|\.{1,2}$|~\/)/i;
 const URL_LIKE = /^[a-z][a-z0-9+.-]*:/i;
 const BLANKS = /[\0-\x20\x7f]/g;
 
-/** `text` as a parser of URLs takes it, which drops control characters: `fi\tle:` is `file:`. */
+/** Removes control characters, as URL parsers do: `fi\tle:` is `file:`. */
 export function compact(text: string): string {
   return text.replace(BLANKS, '');
 }
 
-/** `base` is the folder, inside the project, that paths are relative to. */
+/** Paths are relative to `base`, a folder inside the project. */
 export function checkSpec(name: string, spec: unknown, base = ''): void {
   if (typeof spec !== 'string') return;
   const value = compact(spec);
@@ -37,7 +36,7 @@ export function checkSpec(name: string, spec: unknown, base = ''): void {
     return;
   }
   if (GIT.some((form) => form.test(value))) throw outOfGit(name, value);
-  // npm takes what has a slash, and is nothing else, as a path
+  // npm reads any other text with a slash as a path
   if (!URL_LIKE.test(value) && value.includes('/')) checkPath(name, value, base);
 }
 
@@ -67,5 +66,5 @@ export function outOfGit(name: string, spec: string): BuildFailure {
 }
 
 function refused(name: string, problem: string): BuildFailure {
-  return new BuildFailure('BUILD_ERROR', `the dependency ${JSON.stringify(name)} ${problem}`);
+  return buildError(`the dependency ${JSON.stringify(name)} ${problem}`);
 }

@@ -1,25 +1,25 @@
 /**
- * pnpm's lock file before an install: read, relieved of our own SDK, checked, and written anew, so
- * that pnpm reads what was checked, whatever its parser makes of YAML. The file may name any
+ * Prepares pnpm's lock file for an install: removes the SDK, checks the entries, and writes the
+ * file again, so that pnpm's own parser cannot read YAML differently. The file may name any
  * directory of the installer's jail as a package, which pnpm would copy. Formats 5, 6 and 9, one
  * document or two. Used in the build's jail.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadAll } from 'js-yaml';
-import { BuildFailure } from '../build-failure.ts';
-import { LOCK_MAX_BYTES, readText } from '../read-file.ts';
+import { type BuildFailure, buildError } from '../build-failure.ts';
+import { isObject, type Json, LOCK_MAX_BYTES, readText } from '../read-file.ts';
 import { checkPath, checkSpec, compact, outOfGit, outside } from './package-source.ts';
-import { dropFrom, entriesOf, isObject, type Json, SDK, stringsOf } from './project-json.ts';
+import { dropFrom, dropMembers, entriesOf, SDKS, stringsOf } from './project-json.ts';
 
 export const PNPM_LOCK = 'pnpm-lock.yaml';
 /** Ours: a lock file has 8. */
 const DEPTH_MAX = 64;
-/** The second is the lock; the first, of newer versions, what pnpm itself needs. */
+/** Newer versions write a first document with pnpm's own dependencies. */
 const DOCUMENTS_MAX = 2;
-/** Of a package from a registry: none. */
+/** Types of a resolution; undefined for a package from a registry. */
 const RESOLUTIONS: readonly unknown[] = [undefined, 'directory', 'variations', 'binary'];
-/** Ours: of a key or a version with paths, which takes its length for each of them. */
+/** Ours: of a key or a version with paths; checking each path takes the whole length. */
 const PATH_MAX_CHARACTERS = 4_096;
 const PATHS_MAX = 64;
 /** In a version or a key: `name@file:path(peer@version)`. */
@@ -29,9 +29,9 @@ const GIT = [
   /(?:^|[@(])git@[\w.-]*[a-z][\w.-]*[:+]/i,
 ];
 const CLIMBS = /(?:^|[/\\@(:])\.\.(?:[/\\)(]|$)/;
-const OF_SDK = new RegExp(`^/?${SDK}(?:[@/]|$)`);
+const OF_SDK = new RegExp(`^/?(?:${SDKS.join('|')})(?:[@/]|$)`);
 
-/** Whether it is there. Throws a BuildFailure that names what it may not. */
+/** Whether the file exists. Throws a BuildFailure that names a forbidden entry. */
 export async function checkPnpmLock(root: string, isDropped: boolean): Promise<boolean> {
   const text = await readText(root, PNPM_LOCK, LOCK_MAX_BYTES);
   if (text === undefined) return false;
@@ -41,7 +41,7 @@ export async function checkPnpmLock(root: string, isDropped: boolean): Promise<b
     if (isDropped) dropFromLock(document);
     checkDocument(document);
   }
-  // JSON is YAML; two documents are told apart as pnpm does it, by a line of its own
+  // JSON is YAML; documents are separated by a line, as pnpm does
   const written = documents.map((document) => `${JSON.stringify(document)}\n`).join('---\n');
   await writeFile(join(root, PNPM_LOCK), documents.length > 1 ? `---\n${written}` : written);
   return true;
@@ -53,8 +53,8 @@ function documentsOf(text: string): unknown[] {
     // pnpm writes no aliases
     found = loadAll(text, { maxAliases: 0, maxDepth: DEPTH_MAX });
   } catch (error) {
-    const [why = ''] = (error as Error).message.split('\n');
-    throw failure(`is not YAML as pnpm writes it (${why}); make it anew`);
+    const [reason = ''] = (error as Error).message.split('\n');
+    throw failure(`is not YAML as pnpm writes it (${reason}); make it anew`);
   }
   if (found.length <= DOCUMENTS_MAX) return found;
   throw failure(`has more than ${DOCUMENTS_MAX} documents; make it anew`);
@@ -64,17 +64,18 @@ function dropFromLock(lock: Json): void {
   for (const importer of [lock, ...entriesOf(lock['importers']).map(([, one]) => one)]) {
     if (!isObject(importer)) continue;
     dropFrom(importer);
-    if (isObject(importer['specifiers'])) delete importer['specifiers'][SDK];
+    dropMembers(importer['specifiers'], SDKS);
   }
   for (const all of [lock['packages'], lock['snapshots']].filter(isObject)) {
     for (const [key, entry] of Object.entries(all)) {
-      if (OF_SDK.test(key) || (isObject(entry) && entry['name'] === SDK)) delete all[key];
+      const name = isObject(entry) ? entry['name'] : undefined;
+      if (OF_SDK.test(key) || SDKS.some((sdk) => sdk === name)) delete all[key];
     }
   }
 }
 
 function checkDocument({ importers, packages, snapshots, ...rest }: Json): void {
-  // formats 5 and 6 have the one importer's members at the top
+  // formats 5 and 6 have the members of a single importer at the top level
   checkImporter(rest, '.');
   for (const [id, importer] of entriesOf(importers)) {
     checkPath(id, id);
@@ -82,7 +83,7 @@ function checkDocument({ importers, packages, snapshots, ...rest }: Json): void 
   }
   for (const [key, entry] of [...entriesOf(packages), ...entriesOf(snapshots)]) {
     checkText(key, key);
-    // free text of its author
+    // `deprecated` is free text of the package's author
     const { deprecated: _, ...more } = isObject(entry) ? entry : { entry };
     checkAll(more, key, '');
   }
@@ -99,7 +100,7 @@ function checkImporter(importer: unknown, id: string): void {
   checkAll(more, id, id);
 }
 
-/** Whatever is in there, wherever it is: `name` is the nearest that tells a package. */
+/** Checks all keys and texts at any depth. `name` is the nearest name of a package. */
 function checkAll(value: unknown, name: string, base: string): void {
   if (typeof value === 'string') checkText(name, value, base);
   const parts = Array.isArray(value) ? value.map((one) => [name, one] as const) : entriesOf(value);
@@ -125,15 +126,15 @@ function checkResolution(name: string, resolution: unknown): void {
   if (!RESOLUTIONS.includes(type)) {
     throw failure(`has an unknown type of resolution for ${JSON.stringify(name)}; make it anew`);
   }
-  for (const folder of stringsOf([directory])) checkPath(name, folder[1]);
+  for (const [, folder] of stringsOf([directory])) checkPath(name, folder);
   for (const [, address] of stringsOf([tarball])) checkSpec(name, address);
-  // of a folder in a tarball, which begins with a slash
+  // a folder inside a tarball begins with a slash
   for (const [, folder] of stringsOf([path])) checkPath(name, compact(folder).replace(/^\/+/, ''));
   for (const variant of Array.isArray(variants) ? variants : []) checkAll(variant, name, '');
   checkAll(more, name, '');
 }
 
-/** A key, a version or what else there is. Links are relative to `base`, files to the lock. */
+/** Checks a key, a version or another text. Links are relative to `base`, files to the lock. */
 function checkText(name: string, text: string, base = ''): void {
   const value = compact(text);
   if (GIT.some((form) => form.test(value))) throw outOfGit(name, value);
@@ -150,5 +151,5 @@ function checkText(name: string, text: string, base = ''): void {
 }
 
 function failure(problem: string): BuildFailure {
-  return new BuildFailure('BUILD_ERROR', `${PNPM_LOCK} ${problem}`);
+  return buildError(`${PNPM_LOCK} ${problem}`);
 }

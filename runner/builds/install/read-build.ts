@@ -1,35 +1,42 @@
 /**
- * Reads from a project's files which dependencies its build must install, and prepares these files
- * (package.json, lock files) for the installer. Runs in the build's jail.
+ * Determines which dependencies a build must install, and prepares package.json and lock files for
+ * the installer. Used in the build's jail.
  */
+import { hash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BuildFailure } from '../build-failure.ts';
+import { buildError } from '../build-failure.ts';
 import type { Level } from '../log.ts';
+import { LOCK_MAX_BYTES, readText, SETTINGS_MAX_BYTES } from '../read-file.ts';
 import { fromDeno } from './deno-project.ts';
-import { installKey } from './key.ts';
+import { LOCK_FILES } from './npm-lock.ts';
 import { readProject } from './package-json.ts';
+import { PNPM_LOCK } from './pnpm-lock.ts';
 
 export type Line = { level: Level; message: string };
 export type Reading = {
-  /** Absent: nothing has to be installed. */
+  /** Absent when nothing must be installed. */
   install?: {
-    /** Which lock files there are. */
+    /** Existing lock files. */
     npm: boolean;
     pnpm: boolean;
-    /** Our SDK was taken out of package.json. */
+    /** The SDK was removed from package.json. */
     isDropped: boolean;
     /** Names of packages of jsr among the dependencies. */
     ofJsr: string[];
-    /** Of the files that decide what is installed; absent when they do not. */
-    key?: string;
+    /** The key of the install cache; undefined when the install must not be cached. */
+    key?: string | undefined;
   };
 };
 
-/** Ours: they are told to the author when they cannot be had. */
+/** Ours: an error message lists them. */
 const OF_JSR_MAX = 100;
+/** Of a cache key: changes with the meaning of an entry. */
+const FORMAT = 2;
+/** In package.json or a lock file: a package from the project's files, which no key covers. */
+const OWN_FILES = /\b(?:file|link|portal|workspace):|"link":\s*true|"workspaces":/;
 
-/** Throws a BuildFailure that says what the author has to do. */
+/** Throws a BuildFailure with the author's fix. */
 export async function readBuild(
   root: string,
   { entrypoint, namesJsr }: { entrypoint: string; namesJsr: boolean },
@@ -49,15 +56,28 @@ export async function readBuild(
     line('info', 'no dependencies to install');
     return {};
   }
-  const key = await installKey(root);
-  return { install: { ...locks, isDropped, ofJsr, ...(key === undefined ? {} : { key }) } };
+  return { install: { ...locks, isDropped, ofJsr, key: await installKey(root) } };
 }
 
 async function checkEntrypoint(root: string, entrypoint: string): Promise<void> {
   const found = await stat(join(root, entrypoint)).catch(() => undefined);
   if (found?.isFile()) return;
-  throw new BuildFailure(
-    'BUILD_ERROR',
+  throw buildError(
     `the archive has no file ${JSON.stringify(entrypoint)}; publish from the project's folder`,
   );
+}
+
+/**
+ * The cache key: a hash of package.json, the lock files and the platform. Undefined when other
+ * files also decide what is installed.
+ */
+export async function installKey(root: string): Promise<string | undefined> {
+  const project = await readText(root, 'package.json', SETTINGS_MAX_BYTES);
+  const names = [...LOCK_FILES, PNPM_LOCK];
+  const locks = await Promise.all(names.map((name) => readText(root, name, LOCK_MAX_BYTES)));
+  const texts = [project, ...locks];
+  if (project === undefined || locks.every((lock) => lock === undefined)) return undefined;
+  if (texts.some((text) => text !== undefined && OWN_FILES.test(text))) return undefined;
+  const place = [process.platform, process.arch, process.version];
+  return hash('sha256', JSON.stringify([FORMAT, place, texts.map((text) => text ?? null)]));
 }

@@ -1,19 +1,18 @@
 /**
- * The build worker's program: reads, in a jail, what a tenant has sent. Started by worker.ts,
- * which says how they speak. Argv: the project's directory, and the archive for the worker that
- * unpacks it. Nothing of the project runs here.
+ * The build worker's program: reads a tenant's files in a jail. worker.ts starts it and describes
+ * the protocol. Argv: the project's directory, and the archive for the worker that unpacks it. No
+ * code of the project runs here.
  */
 import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { BuildFailure } from '../build-failure.ts';
 import { BundleError, bundle } from '../bundle/bundle.ts';
 import { measure } from '../install/measure.ts';
-import { type Line, type Reading, readBuild } from '../install/read-build.ts';
+import { type Line, readBuild } from '../install/read-build.ts';
 import { unpack } from '../unpack.ts';
 
-export type { Reading };
 export type Made = { size: number };
-/** null: there is nothing to keep. */
+/** null: nothing to keep. */
 export type Measured = { bytes: number | null };
 export type Order =
   | { act: 'unpack' }
@@ -21,14 +20,13 @@ export type Order =
   | { act: 'measure' }
   | { act: 'bundle'; entrypoint: string };
 
-/** What a build's log takes of one step. Ours: with it an answer stays below its limit. */
+/** Of one step, in a build's log. Ours: with it an answer stays below its limit. */
 const LINES_MAX = 200;
 const LINE_MAX_CHARACTERS = 500;
 
 const [root = '', archive = ''] = process.argv.slice(2);
-const { signal } = new AbortController();
 
-await write('{}\n'); // it runs
+await write('{}\n'); // ready
 for await (const text of createInterface({ input: process.stdin })) {
   await obey(JSON.parse(text) as Order);
 }
@@ -38,9 +36,8 @@ async function obey(order: Order): Promise<void> {
   try {
     switch (order.act) {
       case 'unpack': {
-        const { entries } = await unpack(archive, root, { signal });
-        lines.push({ level: 'info', message: `unpacked ${entries} entries` });
-        return await answer({ lines });
+        const message = `unpacked ${await unpack(archive, root)} entries`;
+        return await answer({ lines: [{ level: 'info', message }] });
       }
       case 'read':
         return await answer({ lines, value: await readBuild(root, order, lines) });
@@ -49,7 +46,7 @@ async function obey(order: Order): Promise<void> {
         return await answer({ lines, value: { bytes } satisfies Measured });
       }
       case 'bundle': {
-        const { code, warnings } = await bundle({ root, entrypoint: order.entrypoint, signal });
+        const { code, warnings } = await bundle(root, order.entrypoint);
         for (const message of warnings) lines.push({ level: 'warn', message });
         await answer({ lines, value: { size: code.byteLength } satisfies Made });
         return await write(code);
@@ -67,18 +64,18 @@ async function obey(order: Order): Promise<void> {
 
 type Answer = { lines: Line[]; value?: unknown; failure?: string };
 
-function answer({ lines, failure, ...rest }: Answer): Promise<void> {
-  const kept = lines.slice(0, LINES_MAX);
-  const more = lines.length - kept.length;
-  const last: Line[] = more > 0 ? [{ level: 'warn', message: `and ${more} more` }] : [];
-  const said = [...kept, ...last].map(({ level, message }) => {
+function answer({ lines, failure, value }: Answer): Promise<void> {
+  const sent = lines.slice(0, LINES_MAX);
+  const more = lines.length - sent.length;
+  if (more > 0) sent.push({ level: 'warn', message: `and ${more} more` });
+  const short = sent.map(({ level, message }) => {
     return { level, message: message.slice(0, LINE_MAX_CHARACTERS) };
   });
-  const short = failure?.slice(0, LINE_MAX_CHARACTERS);
-  return write(`${JSON.stringify({ lines: said, ...rest, ...(short && { failure: short }) })}\n`);
+  const cut = failure?.slice(0, LINE_MAX_CHARACTERS);
+  return write(`${JSON.stringify({ lines: short, value, failure: cut })}\n`);
 }
 
-/** Resolves when it has been taken over. */
+/** Resolves when the system has accepted the bytes. */
 function write(content: string | Uint8Array): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   process.stdout.write(content, () => resolve());

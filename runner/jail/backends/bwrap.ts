@@ -10,20 +10,16 @@
  */
 import type { Writable } from 'node:stream';
 import type { Log } from '../../../proto/common/log.ts';
-import type { Backend, Jail, JailSpec } from '../jail.ts';
+import type { At, Backend, Jail, JailSpec, Mount } from '../jail.ts';
 import { findProgram, limitArgv } from '../prlimit.ts';
-import { chownTree, killGroup, start } from '../spawn.ts';
-import { callersUid, leaseUid } from '../uids.ts';
+import { killGroup, start } from '../spawn.ts';
+import { uidFor } from '../uids.ts';
 import { PROBE_TIMEOUT_MS, probeJail } from './probe.ts';
 import { hasFilter, profileOf, seccompFilter } from './seccomp.ts';
 
-/**
- * Not 0 and not 65534: files of unmapped owners appear as 65534 inside and would look like its own.
- */
+/** Not 0, and not 65534, which files of unmapped owners show inside: they would look its own. */
 const INSIDE_UID = '1000';
-/**
- * In the outer bwrap's private view only: the source of a mount is resolved before this covers it.
- */
+/** In the outer bwrap's view only: the source of a mount is resolved before this covers it. */
 const STAGE = '/tmp';
 
 /**
@@ -40,6 +36,9 @@ type Tools = {
   setpriv: string | undefined;
   log: Log;
 };
+/** Mounts are at their inside paths. */
+const INSIDE: At = (path) => path;
+
 /** How a root runner switches from root to the jail's uid. */
 type Staging = 'staged' | 'direct';
 /** Descriptors that bwrap reads from pipes, after those of the spec. */
@@ -53,13 +52,12 @@ export const bwrapBackend: Backend = {
     if (!hasFilter()) return { why: `there is no filter of system calls for ${process.arch}` };
     const [prlimit, setpriv] = [findProgram('prlimit'), findProgram('setpriv')];
     const tools = { bwrap, prlimit, setpriv, log };
-    if (tools.prlimit === undefined) log.warn('no prlimit: jails run without resource limits');
+    if (prlimit === undefined) log.warn('no prlimit: jails run without resource limits');
     const isRoot = process.getuid?.() === 0;
-    const stagings: Staging[] =
-      isRoot && tools.setpriv !== undefined ? ['staged', 'direct'] : ['direct'];
+    const stagings: Staging[] = isRoot && setpriv ? ['staged', 'direct'] : ['direct'];
     let why = '';
     for (const staging of stagings) {
-      const jail = openBwrap(tools, staging, isRoot);
+      const jail = openBwrap(tools, staging);
       const failure = await probeJail(jail, {
         program: process.execPath,
         path: '/bin/node',
@@ -76,45 +74,33 @@ export const bwrapBackend: Backend = {
   },
 };
 
-function openBwrap(tools: Tools, staging: Staging, isRoot: boolean): Jail {
+function openBwrap(tools: Tools, staging: Staging): Jail {
   return {
     level: 'bwrap',
     hasOwnNetwork: true,
     hasUnixSockets: true,
     launch(spec) {
-      const leased = isRoot
-        ? spec.uid === undefined
-          ? leaseUid()
-          : callersUid(spec.uid)
-        : undefined;
-      if (leased && spec.uid === undefined) {
-        const writable = spec.mounts.filter((mount) => mount.writable === true);
-        for (const { from } of writable) chownTree(leased.uid, from);
-      }
-      const limits = limitArgv(tools.prlimit, spec.limits, leased !== undefined);
-      const isStaged = staging === 'staged' && leased !== undefined;
-      const { stdio: given } = spec;
-      const stdio = Array.isArray(given) ? given : [given, given, given];
+      const { stdio, group } = spec;
+      const owner = uidFor(spec);
+      const limits = limitArgv(tools.prlimit, spec.limits, owner !== undefined);
+      const isStaged = staging === 'staged' && owner !== undefined;
       const fds = { env: stdio.length, filter: stdio.length + 1 };
       const filter = seccompFilter(profileOf(spec, false));
-      const command = isStaged
-        ? [...limits, ...stagedArgv(tools, spec, { uid: leased.uid, fds })]
-        : [...limits, tools.bwrap, ...bwrapArgv(spec, fds)];
       const { child, exited } = start({
-        argv: command,
+        argv: isStaged
+          ? [...limits, ...stagedArgv(tools, spec, { uid: owner.uid, fds })]
+          : [...limits, tools.bwrap, ...bwrapArgv(spec, fds)],
         env: {},
         stdio: [...stdio, 'pipe', 'pipe'],
         cwd: '/',
-        // Ctrl-C in a terminal makes the runner drain: running jails must not receive it.
-        ownGroup: true,
-        group: spec.group,
-        ...(leased && !isStaged ? { uid: leased.uid } : {}),
+        group,
+        uid: isStaged ? undefined : owner?.uid,
       });
       writeTo(child.stdio[fds.env], envWords(spec));
       writeTo(child.stdio[fds.filter], filter);
       return {
         child,
-        exited: exited.finally(() => leased?.[Symbol.dispose]()),
+        exited: exited.finally(() => owner?.[Symbol.dispose]()),
         // when bwrap dies the kernel ends the jail's pid 1, and with it the jail. But bwrap sets
         // that up last, and processes started before survived (seen): they are in bwrap's group
         kill() {
@@ -126,25 +112,17 @@ function openBwrap(tools: Tools, staging: Staging, isRoot: boolean): Jail {
   };
 }
 
-/**
- * Arguments of the outer bwrap, of setpriv and of the inner bwrap, which takes its mounts from the
- * stage.
- */
+/** Arguments of the outer bwrap, of setpriv, and of the inner bwrap, which mounts the stage. */
 function stagedArgv(
   tools: Tools,
   spec: JailSpec,
   { uid, fds }: { uid: number; fds: PipeFds },
 ): string[] {
-  const staged = spec.mounts.map((mount, index) => ({ ...mount, staged: `${STAGE}/${index}` }));
-  const binds = staged.flatMap(({ from, staged, writable }) => [
-    writable === true ? '--bind' : '--ro-bind',
-    from,
-    staged,
-  ]);
-  const mounts = staged.map(({ staged, ...mount }) => ({ ...mount, from: staged }));
+  const staged = spec.mounts.map((mount, index) => ({ ...mount, to: `${STAGE}/${index}` }));
+  const mounts = spec.mounts.map((mount, index) => ({ ...mount, from: `${STAGE}/${index}` }));
   return [
-    tools.bwrap,
-    ...['--dev-bind', '/', '/', '--tmpfs', STAGE, ...binds, ...OUTER_END, String(tools.setpriv)],
+    ...[tools.bwrap, '--dev-bind', '/', '/', '--tmpfs', STAGE, ...staged.flatMap(bind)],
+    ...[...OUTER_END, String(tools.setpriv)],
     ...[`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--', tools.bwrap],
     ...bwrapArgv({ ...spec, mounts }, fds),
   ];
@@ -152,26 +130,24 @@ function stagedArgv(
 
 /** The arguments after `bwrap`. */
 function bwrapArgv(spec: JailSpec, fds: PipeFds): string[] {
-  const at = (inside: string): string => inside;
   return [
     ...['--unshare-user', '--unshare-ipc', '--unshare-pid', '--unshare-uts', '--unshare-net'],
     ...['--unshare-cgroup-try', '--hostname', 'jail', '--uid', INSIDE_UID, '--gid', INSIDE_UID],
     ...['--cap-drop', 'ALL', '--die-with-parent', '--new-session'],
     ...(spec.nestedNamespaces ? [] : ['--disable-userns']),
-    // without a reaper the process is pid 1: it cannot kill or stop itself, and there is one
-    // process less
+    // without a reaper the process is pid 1, which cannot kill or stop itself
     ...(spec.hasChildren === true || spec.nestedNamespaces ? [] : ['--as-pid-1']),
     ...['--proc', '/proc', '--dev', '/dev', '--size', String(spec.tmpBytes), '--tmpfs', '/dev/shm'],
     ...['--remount-ro', '/dev', '--size', String(spec.tmpBytes), '--tmpfs', '/tmp'],
-    ...spec.mounts.flatMap(({ from, to, writable }) => [
-      writable === true ? '--bind' : '--ro-bind',
-      from,
-      to,
-    ]),
+    ...spec.mounts.flatMap(bind),
     ...['--remount-ro', '/', '--chdir', spec.cwd ?? '/', '--clearenv'],
     ...['--args', String(fds.env), '--seccomp', String(fds.filter), '--'],
-    ...spec.argv(at),
+    ...spec.argv(INSIDE),
   ];
+}
+
+function bind({ from, to, writable }: Mount): string[] {
+  return [writable === true ? '--bind' : '--ro-bind', from, to];
 }
 
 /**
@@ -179,10 +155,7 @@ function bwrapArgv(spec: JailSpec, fds: PipeFds): string[] {
  * this machine, and an operator's proxy may have a password.
  */
 function envWords(spec: JailSpec): string {
-  const words = Object.entries(spec.env((inside) => inside)).flatMap((pair) => [
-    '--setenv',
-    ...pair,
-  ]);
+  const words = Object.entries(spec.env(INSIDE)).flatMap((pair) => ['--setenv', ...pair]);
   return words.map((word) => `${word}\0`).join('');
 }
 
@@ -192,9 +165,7 @@ function writeTo(pipe: unknown, words: string | Buffer): void {
   stream?.end(words);
 }
 
-/**
- * Whether a jailed process can create namespaces, as Chrome's sandbox does. Checked once at start.
- */
+/** Whether a jailed process can create namespaces, as Chrome's sandbox does. Checked at start. */
 export async function canNest(jail: Jail, log: Log): Promise<boolean> {
   const unshare = findProgram('unshare');
   // Chrome's sandbox does not run as root; in a jail the process is not root

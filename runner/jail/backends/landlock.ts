@@ -6,25 +6,21 @@
  * restrict signals, or TCP.
  */
 import { execFile } from 'node:child_process';
-import { existsSync, lstatSync, mkdtempSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, lstatSync } from 'node:fs';
 import { promisify } from 'node:util';
 import type { Log } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
-import { removeTree } from '../../common/remove.ts';
 import type { Backend, Jail, JailSpec, Mount } from '../jail.ts';
 import { findProgram, limitArgv } from '../prlimit.ts';
-import { chownTree, killGroup, start } from '../spawn.ts';
-import { callersUid, leaseUid } from '../uids.ts';
+import { chownTree } from '../spawn.ts';
+import { uidFor } from '../uids.ts';
 import { LAUNCHER } from './landlock-launcher.ts';
-import { outside } from './none.ts';
+import { launchUnmounted } from './none.ts';
 import { PROBE_TIMEOUT_MS, probeJail } from './probe.ts';
 import { hasFilter, profileOf, seccompFilter } from './seccomp.ts';
-import { numberOf, type Syscall } from './syscalls.ts';
+import { numberOf } from './syscalls.ts';
 
-/**
- * 4 restricts TCP, 5 ioctl on devices, 6 signals and abstract sockets: Chrome must signal its own.
- */
+/** 4 restricts TCP, 5 ioctl on devices, 6 signals and abstract sockets (Chrome signals its own). */
 const ABI_MIN = 6;
 
 /** LANDLOCK_ACCESS_FS_*. */
@@ -77,72 +73,50 @@ export const landlockBackend: Backend = {
       timeoutMs: PROBE_TIMEOUT_MS,
     });
     if (why !== undefined) return { why };
-    const facts = { abi, ownUid: process.getuid?.() === 0 };
-    log.info(facts, 'sandbox is landlock');
+    log.info({ abi, ownUid: process.getuid?.() === 0 }, 'sandbox is landlock');
     return jail;
   },
 };
 
 function openLandlock(tools: Tools): Jail {
-  const isRoot = process.getuid?.() === 0;
   return {
     level: 'landlock',
     hasOwnNetwork: false,
     hasUnixSockets: false,
     launch(spec) {
-      const leased = isRoot
-        ? spec.uid === undefined
-          ? leaseUid()
-          : callersUid(spec.uid)
-        : undefined;
-      const tmp = mkdtempSync(join(tools.tmpDir, 'tabern-'));
-      const mounts: Mount[] = [{ from: tmp, to: '/tmp', writable: true }, ...spec.mounts];
-      if (leased) {
-        const given = spec.uid === undefined ? mounts : mounts.slice(0, 1); // /tmp is new
-        const writable = given.filter((mount) => mount.writable === true);
-        for (const { from } of writable) chownTree(leased.uid, from);
-      }
-      const at = outside(mounts);
-      const { child, exited } = start({
-        argv: [
-          ...limitArgv(tools.prlimit, spec.limits, leased !== undefined),
-          ...[tools.perl, '-e', LAUNCHER, '--'],
-          ...rulesOf({ ...spec, mounts }, leased?.uid ?? -1),
-          ...['--', ...spec.argv(at)],
-        ],
+      const owner = uidFor(spec);
+      const jailed = launchUnmounted(
         // Node does not start with OpenSSL settings that it may not read
-        env: { OPENSSL_CONF: '/dev/null', ...spec.env(at) },
-        stdio: spec.stdio,
-        cwd: spec.cwd === undefined ? tmp : at(spec.cwd),
-        ownGroup: true,
-        group: spec.group,
-      });
-      const removed = exited.then(async (exit) => {
-        killGroup(child.pid, tools.log); // ends leftover processes
-        leased?.[Symbol.dispose]();
-        await removeTree(tmp).catch((error: unknown) => {
-          tools.log.warn({ error: String(error), dir: tmp }, 'cannot remove a temporary directory');
-        });
-        return exit;
-      });
-      return { child, exited: removed, kill: () => killGroup(child.pid, tools.log) };
+        { ...spec, env: (at) => ({ OPENSSL_CONF: '/dev/null', ...spec.env(at) }) },
+        {
+          ...tools,
+          command(mounts, tmp) {
+            if (owner) chownTree(owner.uid, tmp);
+            return [
+              ...limitArgv(tools.prlimit, spec.limits, owner !== undefined),
+              ...[tools.perl, '-e', LAUNCHER, '--'],
+              ...rulesOf({ ...spec, mounts }, owner?.uid ?? -1),
+              '--',
+            ];
+          },
+        },
+      );
+      return { ...jailed, exited: jailed.exited.finally(() => owner?.[Symbol.dispose]()) };
     },
   };
 }
 
 /** The launcher's arguments before the command. */
 function rulesOf(spec: JailSpec, uid: number): string[] {
-  const about = [EVERY_RIGHT, NETWORK, SCOPES, uid];
   const architecture = process.arch === 'arm64' ? 'arm64' : 'x64';
-  const numberIn = (name: Syscall): number => must(numberOf(name, architecture), name);
   const numbers = [
-    ...[PRCTL[architecture], SECCOMP[architecture], ...LAUNCHER_CALLS.map(numberIn)],
-    ...about,
+    ...[PRCTL[architecture], SECCOMP[architecture]],
+    ...LAUNCHER_CALLS.map((name) => must(numberOf(name, architecture), name)),
+    ...[EVERY_RIGHT, NETWORK, SCOPES, uid],
   ];
-  const devices = DEVICES.filter(({ from }) => existsSync(from));
   const rules = [
     ...spec.mounts.map((mount) => ({ from: mount.from, rights: rightsOf(mount) })),
-    ...devices,
+    ...DEVICES.filter(({ from }) => existsSync(from)),
     ...(spec.nestedNamespaces ? [OF_CHROME] : []),
   ];
   return [

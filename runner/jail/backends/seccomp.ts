@@ -5,7 +5,17 @@
  */
 import { constants } from 'node:os';
 import type { JailSpec } from '../jail.ts';
-import { type Architecture, AUDIT, numberOf, type Syscall } from './syscalls.ts';
+import {
+  ALWAYS,
+  type Architecture,
+  AUDIT,
+  BARE,
+  BARE_ALONE,
+  MODES,
+  NAMESPACES,
+  numberOf,
+  PROCESSES,
+} from './syscalls.ts';
 
 /** What a process is permitted. */
 export type Profile = {
@@ -21,64 +31,21 @@ export type Profile = {
 
 /** `values` of a masked argument, or all others, are refused. */
 type When = { arg: number; mask?: number; values: readonly number[]; refuse: 'these' | 'others' };
-type Rule = { calls: readonly Syscall[]; answer: number; when?: When };
+type Rule = { calls: readonly string[]; answer: number; when?: When };
 
 const { EPERM, ENOSYS, EAFNOSUPPORT } = constants.errno;
 const AF = { unix: 1, inet: 2, inet6: 10, netlink: 16 };
 const SOCK_TYPE_MASK = 0xf;
 const SOCK_STREAM = 1;
 const SOCK_SEQPACKET = 5;
-const IPPROTO = { any: 0, tcp: 6 };
+/** Any, or TCP. */
+const IPPROTO = [0, 6];
 const MSG_FASTOPEN = 0x20000000;
 /** They inject input into a terminal as if its user typed it. */
 const TERMINAL_INPUT = [0x5412, 0x541c];
 const CLONE_THREAD = 0x00010000;
 /** New namespaces: mount, cgroup, uts, ipc, user, pid, net. */
 const CLONE_NEW = 0x7e020000;
-
-/** Not needed by any of our programs; they reach the kernel, another process or another machine. */
-const ALWAYS: readonly Syscall[] = [
-  ...(['setns', 'mount', 'umount2', 'pivot_root', 'open_tree', 'open_tree_attr'] as const),
-  ...(['move_mount', 'fsopen', 'fsconfig', 'fsmount', 'fspick', 'mount_setattr'] as const),
-  ...(['ptrace', 'process_vm_readv', 'process_vm_writev', 'process_madvise'] as const),
-  ...(['process_mrelease', 'pidfd_getfd', 'kcmp', 'io_uring_setup', 'io_uring_enter'] as const),
-  ...(['io_uring_register', 'bpf', 'userfaultfd', 'perf_event_open', 'add_key'] as const),
-  ...(['request_key', 'keyctl', 'fanotify_init', 'fanotify_mark', 'memfd_secret'] as const),
-  ...(['open_by_handle_at', 'name_to_handle_at', 'kexec_load', 'kexec_file_load'] as const),
-  ...(['init_module', 'finit_module', 'delete_module', 'reboot', 'swapon', 'swapoff'] as const),
-  ...(['acct', 'quotactl', 'quotactl_fd', 'syslog', 'sethostname', 'setdomainname'] as const),
-  ...(['iopl', 'ioperm', 'modify_ldt', 'settimeofday', 'clock_settime', 'clock_adjtime'] as const),
-  ...(['adjtimex', 'vhangup', 'lookup_dcookie', 'nfsservctl', 'uselib', 'ustat'] as const),
-  ...(['sysfs', '_sysctl'] as const),
-];
-/** Needed by Chrome's sandbox. */
-const NAMESPACES: readonly Syscall[] = [
-  ...(['unshare', 'chroot', 'setuid', 'setgid', 'setreuid', 'setregid', 'setresuid'] as const),
-  ...(['setresgid', 'setfsuid', 'setfsgid', 'setgroups', 'personality'] as const),
-];
-const PROCESSES: readonly Syscall[] = [
-  ...(['fork', 'vfork', 'execveat', 'pidfd_open', 'capset', 'mbind', 'set_mempolicy'] as const),
-  ...(['set_mempolicy_home_node', 'migrate_pages', 'move_pages'] as const),
-];
-/** Landlock keeps signals within the jail: a process with children may need them. */
-const BARE_ALONE: readonly Syscall[] = [
-  ...(['kill', 'tkill', 'tgkill', 'rt_sigqueueinfo', 'rt_tgsigqueueinfo'] as const),
-  ...(['pidfd_send_signal', 'socketpair'] as const),
-];
-/** Not restricted by Landlock, and they reach objects of the same user. */
-const BARE: readonly Syscall[] = [
-  ...(['listen', 'chown', 'lchown', 'fchown', 'fchownat'] as const),
-  ...(['setxattr', 'lsetxattr', 'fsetxattr', 'setxattrat'] as const),
-  ...(['removexattr', 'lremovexattr', 'fremovexattr', 'removexattrat', 'file_setattr'] as const),
-  ...(['inotify_add_watch', 'shmget', 'shmat', 'shmctl', 'msgget', 'msgsnd', 'msgrcv'] as const),
-  ...(['msgctl', 'semget', 'semop', 'semtimedop', 'semctl', 'mq_open', 'mq_unlink'] as const),
-];
-
-/** The same; an installer makes programs executable. */
-const MODES: readonly Syscall[] = [
-  ...(['chmod', 'fchmod', 'fchmodat', 'fchmodat2'] as const),
-  ...(['utime', 'utimes', 'futimesat', 'utimensat'] as const),
-];
 
 /** The profile for a spec. */
 export function profileOf(spec: JailSpec, isBare: boolean): Profile {
@@ -101,12 +68,9 @@ function rulesOf({ processes, namespaces, isBare, modes }: Profile): Rule[] {
   // Chrome reads the interfaces there and finds loopback alone: navigator.onLine would be false.
   // When it cannot read them, it assumes a connection
   const hasNetlink = !isBare && !namespaces;
-  const families = [
-    AF.inet,
-    AF.inet6,
-    ...(isBare ? [] : [AF.unix]),
-    ...(hasNetlink ? [AF.netlink] : []),
-  ];
+  const families = [AF.inet, AF.inet6];
+  if (!isBare) families.push(AF.unix);
+  if (hasNetlink) families.push(AF.netlink);
   const refuse = 'others';
   return [
     { calls: ALWAYS, answer: EPERM },
@@ -114,11 +78,7 @@ function rulesOf({ processes, namespaces, isBare, modes }: Profile): Rule[] {
     { calls: ['clone3'], answer: ENOSYS },
     // AF_VSOCK reaches the host of this virtual machine: no network namespace covers it
     { calls: ['socket'], answer: EAFNOSUPPORT, when: { arg: 0, values: families, refuse } },
-    {
-      calls: ['ioctl'],
-      answer: EPERM,
-      when: { arg: 1, values: TERMINAL_INPUT, refuse: 'these' },
-    },
+    { calls: ['ioctl'], answer: EPERM, when: { arg: 1, values: TERMINAL_INPUT, refuse: 'these' } },
     ...(namespaces ? [] : [{ calls: NAMESPACES, answer: EPERM }]),
     ...(processes ? [] : [{ calls: PROCESSES, answer: EPERM }]),
     ...(namespaces ? [] : [clone(processes ? 0 : CLONE_THREAD)]),
@@ -129,39 +89,34 @@ function rulesOf({ processes, namespaces, isBare, modes }: Profile): Rule[] {
 
 /** Allows exactly these flags among those in the mask. */
 function clone(flags: number): Rule {
-  const mask = flags | CLONE_NEW;
-  return {
-    calls: ['clone'],
-    answer: EPERM,
-    when: { arg: 0, mask, values: [flags], refuse: 'others' },
-  };
+  const when: When = { arg: 0, mask: flags | CLONE_NEW, values: [flags], refuse: 'others' };
+  return { calls: ['clone'], answer: EPERM, when };
 }
 
 function bareRules(processes: boolean): Rule[] {
   const refuse = 'others';
-  const ofOthers = (calls: readonly Syscall[], arg: number): Rule => {
+  const ofOthers = (calls: readonly string[], arg: number): Rule => {
     return { calls, answer: EPERM, when: { arg, values: [0], refuse } };
   };
-  const fast = (calls: readonly Syscall[], arg: number): Rule => {
+  const fast = (calls: readonly string[], arg: number): Rule => {
     const values = [MSG_FASTOPEN];
     return { calls, answer: EPERM, when: { arg, mask: MSG_FASTOPEN, values, refuse: 'these' } };
   };
-  const stream: When = { arg: 1, mask: SOCK_TYPE_MASK, values: [SOCK_STREAM], refuse };
+  const only = (call: string, when: Omit<When, 'refuse'>): Rule => {
+    return { calls: [call], answer: EAFNOSUPPORT, when: { ...when, refuse } };
+  };
   // either end of a pair of datagram sockets can send to any socket file
-  const pair: When = {
+  const pairs = only('socketpair', {
     arg: 1,
     mask: SOCK_TYPE_MASK,
     values: [SOCK_STREAM, SOCK_SEQPACKET],
-    refuse,
-  };
-  const pairs: Rule = { calls: ['socketpair'], answer: EAFNOSUPPORT, when: pair };
-  const tcp: When = { arg: 2, values: Object.values(IPPROTO), refuse };
+  });
   return [
     { calls: BARE, answer: EPERM },
     ...(processes ? [pairs] : [{ calls: BARE_ALONE, answer: EPERM }]),
     // Landlock restricts connections of TCP alone: not UDP, not MPTCP, not one made by sending
-    { calls: ['socket'], answer: EAFNOSUPPORT, when: stream },
-    { calls: ['socket'], answer: EAFNOSUPPORT, when: tcp },
+    only('socket', { arg: 1, mask: SOCK_TYPE_MASK, values: [SOCK_STREAM] }),
+    only('socket', { arg: 2, values: IPPROTO }),
     fast(['sendto', 'sendmmsg'], 3),
     fast(['sendmsg'], 2),
     ofOthers(['prlimit64', 'sched_setaffinity', 'sched_setscheduler', 'sched_setparam'], 0),

@@ -48,13 +48,11 @@ export type Group = {
 
 export type Groups = {
   controllers: readonly Controller[];
-  /**
-   * Undefined when the group cannot be created, which is logged: the jail keeps its other limits.
-   */
+  /** Undefined after a logged failure: the jail keeps its other limits. */
   open(limits: JailLimits): Group | undefined;
 };
 
-export type GroupOptions = {
+type GroupOptions = {
   /** This runner, as part of the names of its groups. */
   owner: string;
   /** Whether another runner is alive: its groups are kept. */
@@ -114,7 +112,7 @@ function opener({ dir, controllers }: Subtree, owner: string, log: Log): Groups[
       if (existsSync(join(group, 'memory.swap.max'))) put(group, 'memory.swap.max', '0');
       return openGroup(group, log);
     } catch (error) {
-      log.error({ error: String(error) }, 'a jail has no cgroup');
+      log.error({ error: String(error) }, 'cannot create the cgroup of a jail');
       return undefined;
     }
   };

@@ -5,13 +5,12 @@
  * Write permission is not sufficient: root has it everywhere, and a user has it in the scope of a
  * terminal.
  */
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import { constants, existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { hasAccess } from '../prlimit.ts';
 import { parentOf } from './memory-watch.ts';
 
-/**
- * The group of the service's own processes: a cgroup with cgroups below it may have none itself.
- */
+/** The group of the service's own processes: a cgroup above others may have none itself. */
 export const LEAF = 'service';
 /** The controllers that limit jails. */
 const CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
@@ -33,7 +32,7 @@ export function findSubtree(
   if (!existsSync(join(dir, 'cgroup.type'))) return { why: 'it runs in the root of all cgroups' };
   const isNamespace = path === '/' || path === `/${LEAF}`;
   if (uid === 0 && !isNamespace) return { why: 'root cannot tell whether its cgroup is its own' };
-  if (!GIVEN.every((name) => isWritable(join(dir, name)))) {
+  if (!GIVEN.every((name) => hasAccess(join(dir, name), constants.W_OK))) {
     return { why: 'its cgroup is not writable (systemd: Delegate=yes)' };
   }
   const has = readFileSync(join(dir, 'cgroup.controllers'), 'utf8').trim().split(' ');
@@ -67,13 +66,4 @@ function isOurs(pid: number): boolean {
   const top = process.send === undefined ? process.pid : process.ppid;
   for (let one = pid; one > 1; one = parentOf(one)) if (one === top) return true;
   return false;
-}
-
-function isWritable(path: string): boolean {
-  try {
-    accessSync(path, constants.W_OK);
-    return true;
-  } catch {
-    return false; // missing, not ours, or mounted read-only
-  }
 }

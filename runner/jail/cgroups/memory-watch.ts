@@ -71,14 +71,8 @@ function pauseFor(bytes: number): number {
  * thread.
  */
 export function memoryOfTrees(roots: readonly number[]): Map<number, number> {
-  const children = new Map<number, number[]>();
-  for (const pid of readdirSync('/proc').map(Number)) {
-    if (!(pid > 0)) continue; // not a process
-    const parent = parentOf(pid);
-    const siblings = children.get(parent);
-    if (siblings === undefined) children.set(parent, [pid]);
-    else siblings.push(pid);
-  }
+  const pids = readdirSync('/proc').map(Number).filter(Boolean); // other names are NaN
+  const children = Map.groupBy(pids, parentOf);
   return new Map([...new Set(roots)].map((root) => [root, sumBelow(root, children)]));
 }
 
@@ -100,9 +94,7 @@ export function parentOf(pid: number): number {
   return Number(stat.slice(stat.lastIndexOf(')') + 4).split(' ', 1)[0]);
 }
 
-/**
- * In bytes, of the process chain: complete for a function host, which is checked after every run.
- */
+/** In bytes, of the process chain: complete for a function host, checked after every run. */
 export function memoryOf(pid: number): number {
   return sumOfChain(pid, ownBytes);
 }

@@ -5,48 +5,45 @@
  * is not.
  */
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
-import type { Log } from '../../../proto/common/log.ts';
 import { cidrList } from '../../../proto/network/public-addresses.ts';
-import type { Upstream } from '../../../proto/network/session-proxies.ts';
 import type { NetError } from './net-errors.ts';
 import { checkHost, type Resolve, type Rules } from './resolver.ts';
 import { type Route, upstreamFor } from './routes.ts';
-import { tunnelThrough } from './upstream-proxy.ts';
+import { type Access, tunnelThrough } from './upstream-proxy.ts';
 
 const CONNECT_TIMEOUT_MS = 15_000;
 /**
- * Per address, when there are several. Ours: Node's 250 ms are too short for distant sites, or when
- * this process is busy, and no address is tried twice.
+ * Per address, when there are several. Ours: Node's 250 ms are too short for distant sites and a
+ * busy process, and no address is tried twice.
  */
 const ATTEMPT_TIMEOUT_MS = 3_000;
-/**
- * Browsers do not need mail ports; open ones would be abused for spam. They are closed for
- * operator-defined addresses too.
- */
+/** Of mail: browsers do not need them, spam does. Closed for operator-defined addresses, too. */
 const CLOSED_PORTS: ReadonlySet<number> = new Set([25, 465, 587]);
+
+/** RFC 1035 2.3.4. Refusals are logged with the name. */
+const NAME_MAX_CHARS = 253;
 
 /** The operator's proxy may be anywhere, and so may addresses that the operator names. */
 const ALL = cidrList(['0.0.0.0/0', '::/0']);
 
 type Address = { host: string; port: number; addresses: string[] };
 /** `via`: the proxy that is dialled instead. */
-export type Target = Address & { url: URL; via?: Via };
-type Via = {
-  upstream: Upstream;
-  at: Address;
-  /** The client's credentials for a proxy without its own. */
-  authorization?: string | undefined;
-  /** The proxy rejected the credentials. */
-  isLocked?: boolean;
-};
+export type Target = Address & { url: URL; via?: Access & { at: Address } };
 /** `error`: what a browser without a proxy reports; absent for requests that no browser sends. */
-export type Refusal = { code: 400 | 403 | 502; why: string; error?: NetError };
+export type Refusal = {
+  code: 400 | 403 | 502;
+  why: string;
+  error?: NetError;
+  /** The requested host, when an address is closed, and the reason for all of its ports. */
+  denied?: { host: string; why: string };
+};
 
 /** Whether a filter list contains that address. */
 export type IsBlocked = (url: URL) => boolean;
 
 export type EgressRules = Rules & {
-  log: Log;
+  /** The setting that opens private addresses; refusals name it. */
+  allowSetting?: string;
   routes: readonly Route[];
   isBlocked?: IsBlocked | undefined;
   /** The client provides credentials for proxies without their own. */
@@ -61,10 +58,7 @@ export type EgressRules = Rules & {
   isBrowser?: boolean;
 };
 
-/**
- * Parses and checks an address: returns the target with its checked addresses, or the refusal to
- * send.
- */
+/** Parses and checks an address: returns the target with its checked addresses, or a refusal. */
 export async function resolveTarget(
   rules: EgressRules,
   text: string,
@@ -73,6 +67,9 @@ export async function resolveTarget(
   const url = URL.parse(text);
   if (url?.protocol !== 'http:' || url.username !== '' || url.password !== '') {
     return { code: 400, why: 'this proxy takes CONNECT host:port and http:// URLs' };
+  }
+  if (url.hostname.length > NAME_MAX_CHARS) {
+    return { code: 502, why: 'a host name is too long', error: 'NAME_NOT_RESOLVED' };
   }
   const port = Number(url.port || 80);
   if (rules.isBlocked?.(scheme === 'http' ? url : new URL(`https://${url.host}/`))) {
@@ -86,24 +83,40 @@ export async function resolveTarget(
   if (checked.kind === 'unknown' && !upstream) {
     return { code: 502, why: `no address for ${url.hostname}`, error: 'NAME_NOT_RESOLVED' };
   }
-  if (checked.kind === 'denied' || CLOSED_PORTS.has(port)) return refuseTarget(rules, url.host);
+  const { host: authority, hostname } = url;
+  if (checked.kind === 'denied') return refuseAddress(rules, authority, hostname);
+  if (CLOSED_PORTS.has(port)) return refusePort(authority, authority);
   const host = bare(url.hostname);
   const addresses = checked.kind === 'allowed' ? checked.addresses : [];
   if (!upstream) return { url, host, port, addresses };
   const proxy = await checkHost(upstream.host, upstream.isManaged ? operators : rules);
   if (proxy.kind === 'unknown') return proxyFailed('no address for the proxy');
+  const proxyName = `the proxy ${upstream.host}`;
+  if (proxy.kind === 'denied') return refuseAddress(rules, proxyName, hostname, proxyName);
   const isMail = CLOSED_PORTS.has(upstream.port) && !upstream.isManaged;
-  if (proxy.kind === 'denied' || isMail) return refuseTarget(rules, `the proxy ${upstream.host}`);
+  if (isMail) return refusePort(proxyName, authority);
   const at = { host: bare(upstream.host), port: upstream.port, addresses: proxy.addresses };
   return { url, host, port, addresses, via: { upstream, at } };
 }
 
-function refuseTarget({ log }: EgressRules, what: string): Refusal {
-  log.info({ target: what }, 'egress denied');
-  const why =
-    `${what} is not reachable from here: ` +
-    "private addresses, this machine's own and mail ports are closed";
-  return { code: 403, why, error: 'ADDRESS_UNREACHABLE' };
+/** The text has the requested name, never an address that it resolved to. */
+function refuseAddress(
+  { allowSetting }: EgressRules,
+  what: string,
+  host: string,
+  closed = host,
+): Refusal {
+  const advice = allowSetting ? `: the operator can allow them with ${allowSetting}` : '';
+  const reason =
+    'is not reachable from here: ' +
+    `private addresses and those of the service's machine are refused${advice}`;
+  const denied = { host, why: `${closed} ${reason}` };
+  return { code: 403, why: `${what} ${reason}`, error: 'ADDRESS_UNREACHABLE', denied };
+}
+
+function refusePort(what: string, host: string): Refusal {
+  const why = `${what} is not reachable from here: mail ports are closed`;
+  return { code: 403, why, error: 'ADDRESS_UNREACHABLE', denied: { host, why } };
 }
 
 export function proxyFailed(why: string): Refusal {
@@ -112,19 +125,11 @@ export function proxyFailed(why: string): Refusal {
 
 /** Connects, through its proxy when it has one. */
 export async function dial(target: Target): Promise<Socket | Refusal> {
-  const { via, host } = target;
+  const { via } = target;
   if (!via) return await connected(target);
-  const toProxy = async (): Promise<Socket | undefined> => {
-    const socket = await connected(via.at);
-    return 'why' in socket ? undefined : socket;
-  };
-  const onLocked = (): void => {
-    via.isLocked = true;
-  };
-  const { upstream, authorization } = via;
-  const reached = { upstream, authorization, dial: toProxy, onLocked };
-  const socket = await tunnelThrough(reached, { host, port: target.port });
-  return socket ?? proxyFailed(`${host} does not answer`);
+  const socket = await connected(via.at);
+  const tunnel = 'why' in socket ? undefined : await tunnelThrough(socket, via, target);
+  return tunnel ?? proxyFailed(`${target.host} does not answer`);
 }
 
 /** For plain requests: an http proxy takes the whole request and needs no tunnel. */
@@ -146,11 +151,8 @@ async function connected(address: Address): Promise<Socket | Refusal> {
   const { promise, resolve } = Promise.withResolvers<NetError | undefined>();
   const timer = setTimeout(() => resolve('CONNECTION_TIMED_OUT'), CONNECT_TIMEOUT_MS);
   const socket = connect({ ...connectOptions(address), noDelay: true, allowHalfOpen: true });
-  socket
-    .once('connect', () => resolve(undefined))
-    .on('error', (failure) => {
-      resolve(errorOf(failure));
-    });
+  socket.once('connect', () => resolve(undefined));
+  socket.on('error', (failure) => resolve(errorOf(failure)));
   const error = await promise;
   clearTimeout(timer);
   if (error === undefined) return socket;
@@ -167,17 +169,10 @@ function errorOf(failure: NodeJS.ErrnoException): NetError {
 
 /** A literal is dialled directly; a name is not resolved again: its checked addresses are used. */
 function connectOptions({ host, port, addresses }: Address) {
-  const lookup: LookupFunction = (_host, _options, answer) => {
-    answer(
-      null,
-      addresses.map((address) => ({ address, family: isIP(address) })),
-    );
-  };
-  const attempts = {
-    autoSelectFamily: true,
-    autoSelectFamilyAttemptTimeout: ATTEMPT_TIMEOUT_MS,
-  };
-  return { host, port, lookup, ...attempts };
+  const all = addresses.map((address) => ({ address, family: isIP(address) }));
+  const lookup: LookupFunction = (_host, _options, answer) => answer(null, all);
+  const autoSelectFamilyAttemptTimeout = ATTEMPT_TIMEOUT_MS;
+  return { host, port, lookup, autoSelectFamily: true, autoSelectFamilyAttemptTimeout };
 }
 
 /** Without the brackets of an IPv6 literal. */

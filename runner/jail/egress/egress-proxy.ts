@@ -7,7 +7,6 @@
  */
 import type { Socket } from 'node:net';
 import type { Log } from '../../../proto/common/log.ts';
-import { asksClient, challenge, forwardCredentials } from './credentials.ts';
 import {
   dial,
   type EgressRules,
@@ -19,16 +18,13 @@ import {
 import { HttpConnection } from './http-connection.ts';
 import { type Client, forward, refuse, type UpstreamConnection } from './http-forward.ts';
 import { type RequestHead, requestHead } from './http1.ts';
-import { meter } from './meter.ts';
-import type { NetError } from './net-errors.ts';
-import { lookUp, openResolve, ownAddresses, type Rules, remembering } from './resolver.ts';
+import type { GivenErrors, NetError } from './net-errors.ts';
+import { lookUp, openResolve, ownAddresses, remembering } from './resolver.ts';
 import { PatternTimeout, type Route } from './routes.ts';
 import { grant, readDestination, SOCKS_VERSION } from './socks.ts';
+import { challenge, forwardCredentials, usesClientCredentials } from './upstream-proxy.ts';
 
-/**
- * An idle tunnel or request is closed after this time. Ours: twice a long poll's usual five
- * minutes.
- */
+/** An idle tunnel or request is closed then. Ours: twice a long poll's usual five minutes. */
 const IDLE_TIMEOUT_MS = 600_000;
 /** Ours: longer than Chrome keeps an idle proxy connection between two pages. */
 const KEEP_ALIVE_MS = 60_000;
@@ -36,25 +32,19 @@ const KEEP_ALIVE_MS = 60_000;
 const NAMES_KEPT_MS = 5_000;
 /** Ours: Chrome itself opens at most 32 per proxy. */
 const CONNECTIONS_MAX = 512;
+/** Ours: each is logged once, so a page that tries many does not fill the log. */
+const DENIED_HOSTS_MAX = 100;
 const SLOW_PATTERN = 'a domainPattern of a session took too much CPU time';
 /** Loopback addresses except the session's own. */
 const UNASSIGNED = /^127\.(?!0\.0\.1$)/;
 
-export type Egress = {
+export type Egress = GivenErrors & {
   /** Serves one connection from a jail, until it closes. */
   handle(socket: Socket): void;
-  /**
-   * Since it was opened: `sent` to the network, `received` from it, `managed` of both through the
-   * operator's proxies.
-   */
+  /** In bytes, to and from the network; `managed`: both, through the operator's proxies. */
   readonly bytes: { sent: number; received: number; managed: number };
-  /**
-   * Changes routes and filters from now on. Open connections are closed: they would keep the old
-   * ones.
-   */
+  /** Changes routes and filters. Open connections are closed: they would keep the old ones. */
   steer(course: { routes?: readonly Route[]; isBlocked?: IsBlocked }): void;
-  /** The errors of refused connections so far. */
-  readonly errors: ReadonlySet<NetError>;
   /** Adds a listener for refusals. */
   onRefusal(listener: (refusal: Refusal) => void): void;
   /**
@@ -68,27 +58,38 @@ export type Egress = {
 
 type EgressContext = EgressRules & { bytes: Egress['bytes']; sockets: Set<Socket> };
 
-type EgressOptions = Pick<Rules, 'allow'> &
-  Partial<Rules> & { log: Log } & Partial<
-    Pick<EgressRules, 'lookUp' | 'named' | 'onRefusal' | 'isBrowser'>
-  >;
+type EgressOptions = { log: Log } & Pick<EgressRules, 'allow'> &
+  Partial<Pick<EgressRules, 'allowSetting' | 'named' | 'onRefusal' | 'isBrowser' | 'resolve'>>;
 
 /** `allow`: addresses that are not public and still open (the operator's list). */
-export function openEgress({ log, ...options }: EgressOptions): Egress {
-  const { own = ownAddresses(), ...rules } = options;
-  const resolve = remembering(options.resolve ?? openResolve(), NAMES_KEPT_MS);
-  const operators = remembering(options.lookUp ?? lookUp, NAMES_KEPT_MS);
+export function openEgress(options: EgressOptions): Egress {
+  const { log } = options;
   const bytes = { sent: 0, received: 0, managed: 0 };
   const sockets = new Set<Socket>();
   const errors = new Set<NetError>();
+  const deniedHosts = new Map<string, string>();
   const listeners = options.onRefusal ? [options.onRefusal] : [];
   const onRefusal = (refusal: Refusal): void => {
-    if (refusal.error !== undefined) errors.add(refusal.error);
+    const { error, denied } = refusal;
+    if (error !== undefined) errors.add(error);
+    const isNew = denied !== undefined && !deniedHosts.has(denied.host);
+    if (isNew && deniedHosts.size < DENIED_HOSTS_MAX) {
+      deniedHosts.set(denied.host, denied.why);
+      log.info({ target: denied.host }, 'egress denied');
+    }
     for (const listener of listeners) listener(refusal);
   };
-  const about = { log, bytes, sockets, routes: [], onRefusal };
+  const context: EgressContext = {
+    ...options,
+    own: ownAddresses(),
+    resolve: remembering(options.resolve ?? openResolve(), NAMES_KEPT_MS),
+    lookUp: remembering(lookUp, NAMES_KEPT_MS),
+    routes: [],
+    bytes,
+    sockets,
+    onRefusal,
+  };
   const diverted = new Map<string, Route>();
-  const context: EgressContext = { ...rules, own, resolve, lookUp: operators, ...about };
   const closeAll = (): void => {
     for (const socket of sockets) socket.destroy();
   };
@@ -101,6 +102,7 @@ export function openEgress({ log, ...options }: EgressOptions): Egress {
   return {
     bytes,
     errors,
+    deniedHosts,
     onRefusal: (listener) => void listeners.push(listener),
     divert(address, route) {
       if (route === undefined) diverted.delete(address);
@@ -158,9 +160,7 @@ async function serve(rules: EgressContext, socket: Socket): Promise<void> {
 async function serveRequests(rules: EgressContext, client: Client, site = ''): Promise<boolean> {
   const { connection } = client;
   const hidesProxies = site !== '';
-  const adoptUpstream = (upstream: Socket, target: Target): UpstreamConnection =>
-    adopt(rules, upstream, target);
-  const options = { rules, adoptUpstream, hidesProxies };
+  const options = { rules, adoptUpstream: adopt.bind(undefined, rules), hidesProxies };
   for (let goesOn = true; goesOn; ) {
     connection.socket.setTimeout(KEEP_ALIVE_MS);
     const text = await connection.head();
@@ -179,10 +179,7 @@ async function serveRequests(rules: EgressContext, client: Client, site = ''): P
   return false;
 }
 
-/**
- * A browser's plain http: a tunnel, unless requests must be read, or the target fails: then the
- * response to the request contains the reason.
- */
+/** A browser's plain http: a tunnel, unless requests must be read or the target has failed. */
 async function serveSocks(rules: EgressContext, client: Client): Promise<boolean> {
   const { connection } = client;
   const authority = await readDestination(connection);
@@ -238,7 +235,8 @@ async function tunnel(
   if ('code' in target) return refuse(rules, connection.socket, target, true);
   forwardCredentials(rules, target, request);
   const upstream = await dial(target);
-  if (target.via?.isLocked && asksClient(rules, target)) return challenge(connection.socket);
+  if (target.via?.isLocked && usesClientCredentials(rules, target))
+    return challenge(connection.socket);
   if ('why' in upstream) return refuse(rules, connection.socket, upstream, true);
   connection.socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
   return connectBoth(rules, { connection, upstream, target });
@@ -263,4 +261,16 @@ function connectBoth(rules: EgressContext, { connection, upstream, target }: End
   upstream.on('close', meter(rules, upstream, target)).on('close', () => socket.destroySoon());
   socket.on('close', () => upstream.destroy());
   return true;
+}
+
+/** Returns a function that counts the bytes since its last call. */
+function meter({ bytes }: EgressContext, socket: Socket, { via }: Target): () => void {
+  let [wasSent, wasReceived] = [0, 0];
+  return () => {
+    const [sent, received] = [socket.bytesWritten - wasSent, socket.bytesRead - wasReceived];
+    [wasSent, wasReceived] = [socket.bytesWritten, socket.bytesRead];
+    bytes.sent += sent;
+    bytes.received += received;
+    if (via?.upstream.isManaged) bytes.managed += sent + received;
+  };
 }

@@ -46,21 +46,17 @@ export class HttpConnection {
   take(count: number): Promise<Buffer | undefined> {
     const { promise, resolve } = Promise.withResolvers<Buffer | undefined>();
     let taken = Buffer.alloc(0);
-    if (count === 0) resolve(taken);
-    else
-      this.#read((bytes) => {
-        if (bytes !== undefined) taken = Buffer.concat([taken, bytes]);
-        if (bytes !== undefined && taken.length < count) return;
-        this.#stop(bytes && taken.subarray(count));
-        resolve(bytes && taken.subarray(0, count));
-      });
+    if (count === 0) return Promise.resolve(taken);
+    this.#read((bytes) => {
+      if (bytes !== undefined) taken = Buffer.concat([taken, bytes]);
+      if (bytes !== undefined && taken.length < count) return;
+      this.#stop(bytes && taken.subarray(count));
+      resolve(bytes && taken.subarray(0, count));
+    });
     return promise;
   }
 
-  /**
-   * The next head; undefined at the end. A head that is too long is returned truncated, which is no
-   * valid message.
-   */
+  /** The next head, truncated (and so invalid) when it is too long; undefined at the end. */
   head(): Promise<string | undefined> {
     const { promise, resolve } = Promise.withResolvers<string | undefined>();
     const endIn = headEnd();
@@ -107,15 +103,9 @@ export class HttpConnection {
     };
     const goOn = (): void => void this.socket.resume();
     this.#read((bytes) => {
-      if (bytes === undefined) {
-        finish(body.isOpenEnded && this.socket.readableEnded);
-        return;
-      }
+      if (bytes === undefined) return finish(body.isOpenEnded && this.socket.readableEnded);
       const taken = body.take(bytes);
-      if (taken === undefined) {
-        finish(false);
-        return;
-      }
+      if (taken === undefined) return finish(false);
       const isFlushed = to.write(bytes.subarray(0, taken));
       if (body.isOver) finish(true, bytes.subarray(taken));
       else if (!isFlushed) {

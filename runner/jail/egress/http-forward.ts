@@ -5,7 +5,6 @@
  * bodies are forwarded unread.
  */
 import type { Socket } from 'node:net';
-import { asksClient, challenge, forwardCredentials } from './credentials.ts';
 import {
   connectFor,
   type EgressRules,
@@ -16,9 +15,15 @@ import {
   type Target,
 } from './dial.ts';
 import type { HttpConnection } from './http-connection.ts';
-import { answerHead, lineOf, NO_BODY, type RequestHead } from './http1.ts';
+import { answerHead, NO_BODY, type RequestHead } from './http1.ts';
 import { encodeNetError } from './net-errors.ts';
-import { basicOf, LOCKED } from './upstream-proxy.ts';
+import {
+  basicOf,
+  challenge,
+  forwardCredentials,
+  LOCKED,
+  usesClientCredentials,
+} from './upstream-proxy.ts';
 
 /** A client's connection to a site, or to the proxy in front of it. */
 export type UpstreamConnection = {
@@ -34,7 +39,7 @@ export type UpstreamConnection = {
 
 export type Client = { connection: HttpConnection; upstream: UpstreamConnection | undefined };
 
-export type ForwardOptions = {
+type ForwardOptions = {
   rules: EgressRules;
   /** Registers a new connection with the egress. */
   adoptUpstream(socket: Socket, target: Target): UpstreamConnection;
@@ -50,23 +55,25 @@ export async function forward(
   client: Client,
   options: ForwardOptions,
 ): Promise<boolean> {
+  const { rules, hidesProxies } = options;
   const { socket } = client.connection;
-  const target = await resolveTarget(options.rules, request.target);
-  if ('code' in target) return refuse(options.rules, socket, target);
-  forwardCredentials(options.rules, target, request);
+  const target = await resolveTarget(rules, request.target);
+  if ('code' in target) return refuse(rules, socket, target);
+  forwardCredentials(rules, target, request);
   const head = headFor(request, target);
+  const usesClient = usesClientCredentials(rules, target);
+  const mayLock = (hidesProxies || usesClient) && target.via?.upstream.protocol === 'http';
   let outcome: Outcome = 'silent';
   while (outcome === 'silent') {
     const upstream = await upstreamConnection(target, client, options);
     if (client.connection.isOver) return false;
     if ('why' in upstream) {
-      if (target.via?.isLocked && asksClient(options.rules, target)) return challenge(socket);
-      return refuse(options.rules, socket, upstream);
+      return target.via?.isLocked && usesClient
+        ? challenge(socket)
+        : refuse(rules, socket, upstream);
     }
     const wasUsed = upstream.isUsed;
     upstream.isUsed = true;
-    const isRead = options.hidesProxies || asksClient(options.rules, target);
-    const mayLock = isRead && target.via?.upstream.protocol === 'http';
     outcome = await exchange(request, head, { client, upstream, mayLock });
     upstream.count();
     if (outcome !== 'silent') break;
@@ -76,15 +83,13 @@ export async function forward(
     // is retried here, or by the client, whose connection closes in the same way
     if (!isSafe(request)) outcome = 'broken';
   }
-  if (outcome === 'locked' && asksClient(options.rules, target)) return challenge(socket);
-  if (outcome === 'silent') return refuse(options.rules, socket, noAnswer(target));
   if (outcome === 'locked') {
     const why = `the proxy ${target.via?.upstream.host} refuses its credentials`;
-    return refuse(options.rules, socket, proxyFailed(why));
+    return usesClient ? challenge(socket) : refuse(rules, socket, proxyFailed(why));
   }
-  if (outcome === 'unclear') {
-    const why = `${target.host} sent no valid HTTP/1.1 response`;
-    return refuse(options.rules, socket, { code: 502, why });
+  if (outcome === 'silent' || outcome === 'unclear') {
+    const problem = outcome === 'silent' ? 'does not answer' : 'sent no valid HTTP/1.1 response';
+    return refuse(rules, socket, { code: 502, why: `${target.host} ${problem}` });
   }
   if (outcome === 'broken') socket.destroy();
   if (outcome === 'goes on' && !request.isLast) return true;
@@ -105,8 +110,7 @@ async function upstreamConnection(
 ): Promise<UpstreamConnection | Refusal> {
   const { upstream } = client;
   const isOpen = upstream !== undefined && !upstream.connection.socket.destroyed;
-  // bytes that a site sends unasked, or before it has read the request, are no response to the next
-  // one
+  // unrequested bytes of a site, or bytes before it has read a request, are no response to the next
   const isFit =
     isOpen && !upstream.connection.hasMore && upstream.connection.socket.writableLength === 0;
   if (isFit && isSameDestination(upstream.target, target)) return upstream;
@@ -152,20 +156,17 @@ async function answer(
 }
 
 /** The request as sent to the site, or to the proxy in front of it. */
-function headFor({ method, version, fields, isLast }: RequestHead, { url, via }: Target): string {
+function headFor(request: RequestHead, { url, via }: Target): string {
+  const { method, version, isLast } = request;
   // not `search`: it omits the question mark of an empty query
   const path = url.href.slice(url.origin.length).replace(/#.*$/, '');
-  const isAsked = via?.upstream.protocol === 'http';
-  const lines = [`${method} ${isAsked ? url.origin + path : path} ${version}`, `Host: ${url.host}`];
-  for (const field of fields) lines.push(lineOf(field));
-  const basic = isAsked ? (via.authorization ?? basicOf(via.upstream)) : undefined;
+  const isProxied = via?.upstream.protocol === 'http';
+  const target = isProxied ? url.origin + path : path;
+  const lines = [`${method} ${target} ${version}`, `Host: ${url.host}`, ...request.lines];
+  const basic = isProxied ? (via.authorization ?? basicOf(via.upstream)) : undefined;
   if (basic !== undefined) lines.push(`Proxy-Authorization: ${basic}`);
   lines.push(isLast ? 'Connection: close' : 'Connection: keep-alive');
   return `${lines.join('\r\n')}\r\n\r\n`;
-}
-
-function noAnswer({ host }: Target): Refusal {
-  return { code: 502, why: `${host} does not answer` };
 }
 
 const TITLES = { 400: 'Bad Request', 403: 'Forbidden', 502: 'Bad Gateway' } as const;

@@ -10,8 +10,8 @@ export type RequestHead = {
   target: string;
   /** `HTTP/1.0` or `HTTP/1.1`. */
   version: string;
-  /** To be forwarded; without Host, which comes from the target. */
-  fields: Field[];
+  /** Header lines to forward, without Host, which comes from the target. */
+  lines: string[];
   body: Body;
   /** The client sends no further request. */
   isLast: boolean;
@@ -19,7 +19,7 @@ export type RequestHead = {
   authorization: string | undefined;
 };
 
-export type AnswerHead = {
+type AnswerHead = {
   code: number;
   /** As forwarded. */
   text: string;
@@ -27,6 +27,19 @@ export type AnswerHead = {
   /** The site accepts no further request on its connection. */
   isLast: boolean;
 };
+
+/** The end of a message's body (RFC 9112 6 and 7.1), found while its bytes are forwarded. */
+export type Body = {
+  /** How many of these bytes belong to the body; undefined for an invalid body. */
+  take(bytes: Uint8Array): number | undefined;
+  /** The body is complete. */
+  readonly isOver: boolean;
+  /** The body ends with the connection. */
+  readonly isOpenEnded: boolean;
+};
+
+/** A header field; `key` is its name in lower case. */
+type Field = { name: string; key: string; value: string };
 
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~\x80-\xff]+) (HTTP\/1\.[01])$/;
 /** Any three digits that browsers accept: some sites send 999. */
@@ -40,10 +53,23 @@ const ANSWER_END = /\n\r?\n$/;
 const FOLD = /\r?\n[ \t]+/g;
 const LENGTH = 'content-length';
 const CODING = 'transfer-encoding';
-const CHUNKED: Field = { name: 'Transfer-Encoding', key: CODING, value: 'chunked' };
 /** The response to an upgrade, which is never requested here. */
 const SWITCHING = 101;
-const [LF, CR] = [10, 13];
+const [TAB, LF, CR, SPACE, SEMICOLON, DELETE] = [9, 10, 13, 32, 59, 127];
+/** Hex digits of a chunk's size. Ours: the value still fits a number. */
+const SIZE_DIGITS_MAX = 13;
+/**
+ * RFC 9110 7.6.1. `upgrade` too: WebSockets use CONNECT. `close` is reserved, because `Connection:
+ * close` would list it. The length of a body is written anew.
+ */
+const NOT_FORWARDED: ReadonlySet<string> = new Set([
+  ...['close', 'connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization'],
+  ...['proxy-connection', 'te', 'trailer', 'upgrade', CODING, LENGTH],
+]);
+
+export const NO_BODY: Body = { take: () => 0, isOver: true, isOpenEnded: false };
+/** A response without a length. */
+const OPEN_ENDED: Body = { take: ({ length }) => length, isOver: false, isOpenEnded: true };
 
 /** Finds the end of the first head in a stream of bytes; undefined while it is incomplete. */
 export function headEnd(): (bytes: Uint8Array) => number | undefined {
@@ -64,20 +90,18 @@ export function requestHead(text: string): RequestHead | undefined {
   if (!text.endsWith(REQUEST_END)) return undefined;
   const [first = '', ...lines] = text.slice(0, -REQUEST_END.length).split('\r\n');
   const [, method, target, version] = REQUEST_LINE.exec(first) ?? [];
-  const fields = lines.map(fieldOf).filter((field) => field !== undefined);
+  const fields = fieldsOf(lines);
   const codings = valuesOf(fields, CODING);
   const sizes = valuesOf(fields, LENGTH);
   // with several, the receiver might use a different one (RFC 9112 6.3, 11.2)
   const body = codings.length + sizes.length > 1 ? undefined : bodyOf(codings, sizes, NO_BODY);
   const isWhole = fields.length === lines.length && body !== undefined;
   if (!isWhole || !method || !target || !version) return undefined;
-  const passed = forwarded(fields).filter(({ key }) => key !== 'host' && key !== LENGTH);
-  // written anew: one listed by `Connection` would be dropped, and the body parsed as a request
-  if (codings.length > 0) passed.push(CHUNKED);
-  for (const value of sizes) passed.push({ name: 'Content-Length', key: LENGTH, value });
+  const others = fields.filter(({ key }) => key !== 'host');
   const isLast = version === 'HTTP/1.0' || saysClose(fields);
   const [authorization] = valuesOf(fields, 'proxy-authorization');
-  return { method, target, version, fields: passed, body, isLast, authorization };
+  const forwarded = linesOf(others, codings, sizes);
+  return { method, target, version, lines: forwarded, body, isLast, authorization };
 }
 
 /** `method`: of the request. Undefined for an invalid response. */
@@ -86,7 +110,7 @@ export function answerHead(text: string, method: string): AnswerHead | undefined
   const [, minor, status, reason = ''] = STATUS_LINE.exec(first) ?? [];
   const code = Number(status);
   // invalid header lines are dropped, so that the client does not interpret them either
-  const fields = lines.map(fieldOf).filter((field) => field !== undefined);
+  const fields = fieldsOf(lines);
   // some sites set it behind a server that sets it too
   const codings = [...new Set(valuesOf(fields, CODING).map((value) => value.toLowerCase()))];
   const sizes = codings.length > 0 ? [] : [...new Set(valuesOf(fields, LENGTH))];
@@ -96,27 +120,37 @@ export function answerHead(text: string, method: string): AnswerHead | undefined
   const isBare = method === 'HEAD' || code < 200 || code === 204 || code === 304;
   const body = isBare ? NO_BODY : framed;
   const isLast = code >= 200 && (minor === '0' || saysClose(fields) || body.isOpenEnded);
-  const written = [`HTTP/1.1 ${status} ${reason}`];
-  for (const field of forwarded(fields)) {
-    if (field.key !== LENGTH) written.push(lineOf(field));
-  }
-  if (codings.length > 0) written.push(lineOf(CHUNKED));
-  for (const size of sizes) written.push(`Content-Length: ${size}`);
+  const written = [`HTTP/1.1 ${status} ${reason}`, ...linesOf(fields, codings, sizes)];
   if (isLast) written.push('Connection: close');
   return { code, text: `${written.join('\r\n')}\r\n\r\n`, body, isLast };
 }
 
-/** A header as a line, without its line break. */
-export function lineOf({ name, value }: Field): string {
-  return `${name}: ${value}`;
+/**
+ * The lines to forward: without hop-by-hop fields and those listed by `Connection`. The length is
+ * written anew: one listed there would be dropped, and the body parsed as a request.
+ */
+function linesOf(
+  fields: readonly Field[],
+  codings: readonly string[],
+  sizes: readonly string[],
+): string[] {
+  const listed = new Set(valuesOf(fields, 'connection').flatMap(listOf));
+  const passed = fields.filter(({ key }) => !NOT_FORWARDED.has(key) && !listed.has(key));
+  const lines = passed.map(({ name, value }) => `${name}: ${value}`);
+  if (codings.length > 0) lines.push('Transfer-Encoding: chunked');
+  for (const size of sizes) lines.push(`Content-Length: ${size}`);
+  return lines;
 }
 
-function fieldOf(line: string): Field | undefined {
-  const colon = line.indexOf(':');
-  const name = line.slice(0, Math.max(0, colon));
-  const value = line.slice(colon + 1);
-  if (!NAME.test(name) || !VALUE.test(value)) return undefined;
-  return { name, key: name.toLowerCase(), value: trimmed(value) };
+/** The valid header lines. */
+function fieldsOf(lines: readonly string[]): Field[] {
+  return lines.flatMap((line) => {
+    const colon = line.indexOf(':');
+    const name = line.slice(0, Math.max(0, colon));
+    const value = line.slice(colon + 1);
+    if (!NAME.test(name) || !VALUE.test(value)) return [];
+    return { name, key: name.toLowerCase(), value: trimmed(value) };
+  });
 }
 
 /** Not trim(): a byte of a UTF-8 character may count as a space. */
@@ -131,6 +165,20 @@ function isBlank(char: string | undefined): boolean {
   return char === ' ' || char === '\t';
 }
 
+/** Whether the sender closes the connection after this message. */
+function saysClose(fields: readonly Field[]): boolean {
+  const said = [...valuesOf(fields, 'connection'), ...valuesOf(fields, 'proxy-connection')];
+  return said.some((value) => listOf(value).includes('close'));
+}
+
+function valuesOf(fields: readonly Field[], key: string): string[] {
+  return fields.filter((field) => field.key === key).map(({ value }) => value);
+}
+
+function listOf(value: string): string[] {
+  return value.split(',').map((one) => one.trim().toLowerCase());
+}
+
 /** `silent`: the body when neither header is present. Undefined when its end is ambiguous. */
 function bodyOf(
   codings: readonly string[],
@@ -139,37 +187,12 @@ function bodyOf(
 ): Body | undefined {
   const [coding, size] = [codings[0], sizes[0]];
   if (codings.length > 1 || sizes.length > 1) return undefined;
-  if (coding !== undefined) return coding.toLowerCase() === 'chunked' ? chunkedBody() : undefined;
+  if (coding !== undefined) {
+    return coding.toLowerCase() === 'chunked' ? new ChunkedBody() : undefined;
+  }
   if (size === undefined) return silent;
   return SIZE.test(size) ? sizedBody(Number(size)) : undefined;
 }
-
-/**
- * Finds the end of an HTTP/1.1 message's body (RFC 9112 6 and 7.1) while its bytes are forwarded;
- * nothing is buffered. Pure.
- */
-
-export type Body = {
-  /** How many of these bytes belong to the body; undefined for an invalid body. */
-  take(bytes: Uint8Array): number | undefined;
-  /** The body is complete. */
-  readonly isOver: boolean;
-  /** The body ends with the connection. */
-  readonly isOpenEnded: boolean;
-};
-
-export const NO_BODY: Body = { take: () => 0, isOver: true, isOpenEnded: false };
-
-/** A response without a length. */
-export const OPEN_ENDED: Body = {
-  take: ({ length }) => length,
-  isOver: false,
-  isOpenEnded: true,
-};
-
-/** Hex digits of a chunk's size. Ours: the value still fits a number. */
-const SIZE_DIGITS_MAX = 13;
-const [TAB, SPACE, DELETE] = [9, 32, 127];
 
 export function sizedBody(size: number): Body {
   let left = size;
@@ -186,17 +209,27 @@ export function sizedBody(size: number): Body {
   };
 }
 
+type Part = 'size' | 'extension' | 'size LF' | 'CR' | 'LF' | 'line' | 'in line' | 'line LF' | 'end';
+
+/** The part after a CR, an LF or another byte of text; without one that byte is invalid. */
+const NEXT: Record<
+  Exclude<Part, 'size' | 'size LF'>,
+  { cr?: Part; lf?: Part | 'over'; text?: Part }
+> = {
+  extension: { cr: 'size LF', text: 'extension' },
+  CR: { cr: 'LF' },
+  LF: { lf: 'size' },
+  line: { cr: 'end', text: 'in line' },
+  'in line': { cr: 'line LF', text: 'in line' },
+  'line LF': { lf: 'line' },
+  end: { lf: 'over' },
+};
+
 /**
  * size [extension] CRLF, bytes CRLF; ...; 0 CRLF, trailers, CRLF. Every line must end with CRLF:
  * where one parser accepts a lone LF and the next does not, a request can be smuggled in a body.
  */
-export function chunkedBody(): Body {
-  return new ChunkedBody();
-}
-
-type Part = 'size' | 'extension' | 'size LF' | 'CR' | 'LF' | 'line' | 'in line' | 'line LF' | 'end';
-
-class ChunkedBody implements Body {
+export class ChunkedBody implements Body {
   readonly isOpenEnded = false;
   #part: Part | 'over' = 'size';
   #size = 0;
@@ -222,31 +255,14 @@ class ChunkedBody implements Body {
     return at;
   }
 
-  /** The state after that byte; undefined when the byte is invalid. */
+  /** The part after that byte; undefined when the byte is invalid. */
   #after(part: Part, byte: number): Part | 'over' | undefined {
-    switch (part) {
-      case 'size':
-        return this.#inSize(byte);
-      case 'extension':
-        if (byte === CR) return 'size LF';
-        return isText(byte) ? 'extension' : undefined;
-      case 'size LF':
-        return byte === LF ? this.#begin() : undefined;
-      case 'CR':
-        return byte === CR ? 'LF' : undefined;
-      case 'LF':
-        return byte === LF ? 'size' : undefined;
-      case 'line':
-        if (byte === CR) return 'end';
-        return isText(byte) ? 'in line' : undefined;
-      case 'in line':
-        if (byte === CR) return 'line LF';
-        return isText(byte) ? 'in line' : undefined;
-      case 'line LF':
-        return byte === LF ? 'line' : undefined;
-      case 'end':
-        return byte === LF ? 'over' : undefined;
-    }
+    if (part === 'size') return this.#inSize(byte);
+    if (part === 'size LF') return byte === LF ? this.#begin() : undefined;
+    const { cr, lf, text } = NEXT[part];
+    if (byte === CR) return cr;
+    if (byte === LF) return lf;
+    return byte === TAB || (byte >= SPACE && byte !== DELETE) ? text : undefined;
   }
 
   #inSize(byte: number): Part | undefined {
@@ -258,7 +274,7 @@ class ChunkedBody implements Body {
     }
     if (this.#digits === 0) return undefined;
     if (byte === CR) return 'size LF';
-    return byte === SPACE || byte === TAB || byte === 0x3b ? 'extension' : undefined;
+    return byte === SPACE || byte === TAB || byte === SEMICOLON ? 'extension' : undefined;
   }
 
   #begin(): Part {
@@ -268,55 +284,4 @@ class ChunkedBody implements Body {
     this.#digits = 0;
     return isLast ? 'line' : 'CR';
   }
-}
-
-function isText(byte: number): boolean {
-  return byte === TAB || (byte >= SPACE && byte !== DELETE);
-}
-
-/** Header fields to forward: in order, as spelled, without hop-by-hop fields. Pure. */
-
-export type Field = {
-  /** As spelled. */
-  name: string;
-  /** In lower case. */
-  key: string;
-  value: string;
-};
-
-/**
- * RFC 9110 7.6.1. `upgrade` too: WebSockets use CONNECT. `close` is reserved, because `Connection:
- * close` would list it.
- */
-const HOP_BY_HOP: ReadonlySet<string> = new Set([
-  'close',
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
-
-/** Fields listed by `Connection` are dropped too. */
-export function forwarded(fields: readonly Field[]): Field[] {
-  const listed = new Set(valuesOf(fields, 'connection').flatMap(listOf));
-  return fields.filter(({ key }) => !HOP_BY_HOP.has(key) && !listed.has(key));
-}
-
-/** Whether the sender closes the connection after this message. */
-export function saysClose(fields: readonly Field[]): boolean {
-  const said = [...valuesOf(fields, 'connection'), ...valuesOf(fields, 'proxy-connection')];
-  return said.some((value) => listOf(value).includes('close'));
-}
-
-export function valuesOf(fields: readonly Field[], key: string): string[] {
-  return fields.filter((field) => field.key === key).map(({ value }) => value);
-}
-
-function listOf(value: string): string[] {
-  return value.split(',').map((one) => one.trim().toLowerCase());
 }

@@ -5,6 +5,7 @@
  * jail without a network namespace gets a loopback port of the machine.
  */
 import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { createServer, Server, type Socket } from 'node:net';
 
 /** Inside the jail's own network, so the same number works for every jail. */
@@ -12,7 +13,7 @@ export const LISTENER_PORT = 3128;
 /** Ours: the helper answers in about 60 ms. */
 const HELPER_TIMEOUT_MS = 15_000;
 /** The descriptor of the IPC channel in the jailed program; 3 and 4 are Chrome's debugging pipe. */
-export const LISTENER_FD = 5;
+const LISTENER_FD = 5;
 
 /**
  * Runs inside, under `node -e`, for about 40 ms. It exits when the runner holds the socket. It
@@ -36,16 +37,11 @@ export function withListener(paths: { shell: string; node: string }, command: st
   return [paths.shell, '-c', script, paths.node, HELPER, ...command];
 }
 
-/**
- * Resolves when connections from the jail are accepted. The child was started with 'ipc' at
- * LISTENER_FD.
- */
+/** Resolves when connections are accepted. The child was started with 'ipc' at LISTENER_FD. */
 export async function receiveListener(child: ChildProcess, serve: (socket: Socket) => void) {
   const { promise, resolve, reject } = Promise.withResolvers<Server>();
-  const timer = setTimeout(
-    () => reject(new Error('the helper did not open the listener in time')),
-    HELPER_TIMEOUT_MS,
-  );
+  const late = new Error('the helper did not open the listener in time');
+  const timer = setTimeout(reject, HELPER_TIMEOUT_MS, late);
   child.once('message', (message, handle) => {
     if (handle instanceof Server) resolve(handle);
     else reject(new Error(`the helper could not listen: ${String(message).slice(0, 200)}`));
@@ -61,14 +57,10 @@ export async function receiveListener(child: ChildProcess, serve: (socket: Socke
   }
 }
 
-/**
- * For a jail that shares the machine's network: a loopback port, open to any process of this
- * machine.
- */
+/** A loopback port for a jail on the machine's network, open to any process of this machine. */
 export async function openListener(serve: (socket: Socket) => void): Promise<Server> {
-  const server = createServer(serve);
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once('error', reject).listen({ host: '127.0.0.1', port: 0 }, resolve);
-  await promise;
+  const server = createServer(serve).listen({ host: '127.0.0.1', port: 0 });
+  await once(server, 'listening'); // rejects on an error
+  server.on('error', (error) => process.emitWarning(error)); // accepting a connection failed
   return server;
 }

@@ -7,12 +7,9 @@ import { Worker } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
 import { limitCpu } from '../../../proto/common/cpu-clock.ts';
 import { patternProblem } from '../../../proto/network/patterns.ts';
-import { type Pattern, PatternTimeout } from './routes.ts';
+import { type Pattern, PatternTimeout, type SessionPatterns } from './routes.ts';
 
-/**
- * Ours, of CPU time: proto/network/patterns.ts limits a compilation and a match to about 20 ms
- * each.
- */
+/** Ours, of CPU time: proto/network/patterns.ts limits a compilation and a match to about 20 ms. */
 const QUESTION_MAX_MS = 2_000;
 /** Ours, by pattern: a page loads from a few dozen hosts. */
 const MATCHES_MAX = 200;
@@ -21,15 +18,9 @@ const HEAP_MAX_MB = 128;
 export type Question = { text: string; host: string };
 type Waiter = Question & { resolve(isFound: boolean): void; reject(error: Error): void };
 
-/**
- * Compiles one session's patterns from their texts. Throws for a text that core would have refused.
- */
-export type SessionPatterns = (text: string) => Pattern;
 export type Patterns = { ofSession(): SessionPatterns };
 
-/**
- * The thread starts with the first match, and keeps the process alive only while one is pending.
- */
+/** The thread starts with the first match. Only a pending match keeps the process alive. */
 export function openPatterns({ questionMaxMs = QUESTION_MAX_MS } = {}): Patterns {
   const thread = new Thread(questionMaxMs);
   return {

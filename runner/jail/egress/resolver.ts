@@ -11,13 +11,10 @@ const DNS_TIMEOUT_MS = 5_000;
 const DNS_TRIES = 2;
 /** Names cached per jail. Ours. */
 const NAMES_MAX = 1_000;
-/**
- * Resolved here, as RFC 6761 requires; /etc/hosts is not read: its names are the operator's, not
- * the tenant's.
- */
+/** RFC 6761. /etc/hosts is not read: its names are the operator's, not the tenant's. */
 const LOOPBACK = ['127.0.0.1', '::1'];
 
-export type HostCheck =
+type HostCheck =
   | { kind: 'allowed'; addresses: string[] }
   | { kind: 'denied' }
   | { kind: 'unknown' };
@@ -33,10 +30,7 @@ export type Rules = {
 /** Returns every address of a name, v4 and v6; empty when there is none. */
 export type Resolve = (name: string) => Promise<string[]>;
 
-/**
- * Queries the machine's name servers directly: dns.lookup would read /etc/hosts and block the libuv
- * thread pool.
- */
+/** Queries the name servers itself: dns.lookup reads /etc/hosts and blocks libuv's thread pool. */
 export function openResolve(): Resolve {
   const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: DNS_TRIES });
   return async (name) => {
@@ -52,8 +46,8 @@ export const lookUp: Resolve = async (name) => {
 };
 
 /**
- * Caches results for `keptMs`: a page opens dozens of connections to one host, and Chrome behind a
- * proxy caches no names itself. Failures are not cached.
+ * Caches results for `keptMs`, not failures: a page opens dozens of connections to one host, and
+ * Chrome behind a proxy caches no names itself.
  */
 export function remembering(resolve: Resolve, keptMs: number, now = performance.now): Resolve {
   const known = new Map<string, { until: number; addresses: Promise<string[]> }>();
@@ -86,10 +80,7 @@ export async function checkHost(hostname: string, rules: Rules): Promise<HostChe
   return check(await resolve(host), rules);
 }
 
-/**
- * Addresses of this machine, public ones too: a connection from here bypasses the firewall that
- * protects its ports from outside.
- */
+/** This machine's, public ones too: connections from here bypass the firewall before its ports. */
 export function ownAddresses(): BlockList {
   const found = Object.values(networkInterfaces()).flatMap((one) => one ?? []);
   return cidrList(found.map(({ address }) => address.replace(/%.*$/, '')));

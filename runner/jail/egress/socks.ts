@@ -1,7 +1,4 @@
-/**
- * The server side of SOCKS 5 (RFC 1928), as far as browsers use it: no credentials, and CONNECT
- * only.
- */
+/** The server side of SOCKS 5 (RFC 1928) for browsers: no credentials, and CONNECT only. */
 import { isIPv6 } from 'node:net';
 import type { HttpConnection } from './http-connection.ts';
 

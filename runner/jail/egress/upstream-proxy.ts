@@ -1,7 +1,8 @@
 /**
  * Connections through a tenant's or the operator's proxy: HTTP CONNECT with Basic credentials, the
  * same over TLS, or SOCKS5. The proxy's addresses were checked before dialling, like any target's.
- * Its own responses are neither forwarded nor logged with credentials.
+ * Its own responses are neither forwarded nor logged with credentials, except the challenge of a
+ * proxy that a client has configured without credentials.
  */
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
@@ -13,30 +14,52 @@ const HANDSHAKE_TIMEOUT_MS = 15_000;
 /** The proxy requires other credentials. */
 export const LOCKED = 407;
 
-/** An upstream whose name was resolved and checked; `dial` connects to it. */
-export type Reached = {
+export type Access = {
   upstream: Upstream;
-  dial: () => Promise<Socket | undefined>;
   /** The client's credentials for a proxy without its own. */
   authorization?: string | undefined;
-  /** Called when the proxy rejects the credentials. */
-  onLocked?(): void;
+  /** The proxy rejected the credentials. */
+  isLocked?: boolean;
 };
+type Rules = { hasCredentials?: boolean };
+type Destination = { host: string; port: number };
 
-/** Opens a tunnel to the target; undefined when the proxy refuses or does not answer. */
+/** Opens a tunnel through a connected proxy; undefined when the proxy refuses or is silent. */
 export async function tunnelThrough(
-  reached: Reached,
-  target: { host: string; port: number },
+  socket: Socket,
+  access: Access,
+  target: Destination,
 ): Promise<Socket | undefined> {
-  const { upstream } = reached;
-  const socket = await reached.dial();
-  if (socket === undefined) return undefined;
   const tunnel =
-    upstream.protocol === 'socks5'
-      ? await throughSocks(socket, upstream, target)
-      : await throughConnect(socket, reached, target);
+    access.upstream.protocol === 'socks5'
+      ? await throughSocks(socket, access.upstream, target)
+      : await throughConnect(socket, access, target);
   if (tunnel === undefined) socket.destroy();
   return tunnel;
+}
+
+/** Whether the client provides the proxy's credentials. */
+export function usesClientCredentials(
+  { hasCredentials }: Rules,
+  { via }: { via?: Access },
+): boolean {
+  return hasCredentials === true && via !== undefined && basicOf(via.upstream) === undefined;
+}
+
+/** Forwards the client's credentials to the proxy. */
+export function forwardCredentials(
+  rules: Rules,
+  target: { via?: Access },
+  { authorization }: Pick<Access, 'authorization'>,
+): void {
+  if (target.via && usesClientCredentials(rules, target)) target.via.authorization = authorization;
+}
+
+/** Sends the proxy's challenge to the client and closes the connection. */
+export function challenge(socket: Socket): false {
+  const head = `HTTP/1.1 ${LOCKED} Proxy Authentication Required\r\nproxy-authenticate: Basic`;
+  socket.end(`${head} realm="proxy"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
+  return false;
 }
 
 /** The Proxy-Authorization header; undefined without credentials. */
@@ -49,14 +72,14 @@ export function basicOf({ username, password }: Upstream): string | undefined {
 async function throughSocks(
   socket: Socket,
   { host, port, username, password }: Upstream,
-  target: { host: string; port: number },
+  { host: site, port: sitePort }: Destination,
 ): Promise<Socket | undefined> {
   const credentials = username === undefined ? {} : { userId: username, password: password ?? '' };
   try {
     await SocksClient.createConnection({
       proxy: { host, port, type: 5, ...credentials },
       command: 'connect',
-      destination: target,
+      destination: { host: site, port: sitePort },
       existing_socket: socket,
       timeout: HANDSHAKE_TIMEOUT_MS,
     });
@@ -68,13 +91,14 @@ async function throughSocks(
 
 async function throughConnect(
   socket: Socket,
-  { upstream, authorization, onLocked }: Reached,
-  { host, port }: { host: string; port: number },
+  access: Access,
+  { host, port }: Destination,
 ): Promise<Socket | undefined> {
+  const { upstream } = access;
   const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-  const basic = authorization ?? basicOf(upstream);
+  const basic = access.authorization ?? basicOf(upstream);
   const isTls = upstream.protocol === 'https';
-  const asking = (isTls ? httpsRequest : httpRequest)({
+  const request = (isTls ? httpsRequest : httpRequest)({
     method: 'CONNECT',
     path: authority,
     headers: { host: authority, ...(basic === undefined ? {} : { 'proxy-authorization': basic }) },
@@ -83,17 +107,17 @@ async function throughConnect(
     ...(isTls ? { agent: false, socket, ...nameOf(upstream) } : { createConnection: () => socket }),
   });
   const { promise, resolve } = Promise.withResolvers<Socket | undefined>();
-  asking.on('connect', ({ statusCode = 0 }, tunnel, head) => {
-    if (statusCode === LOCKED) onLocked?.();
+  request.on('connect', ({ statusCode = 0 }, tunnel, head) => {
+    if (statusCode === LOCKED) access.isLocked = true;
     if (statusCode < 200 || statusCode > 299) return resolve(undefined);
     (tunnel as Socket).setTimeout(0);
     if (head.length > 0) tunnel.unshift(head);
     resolve(tunnel as Socket);
   });
   // a plain response to CONNECT is a refusal
-  asking.on('response', () => resolve(undefined)).on('timeout', () => resolve(undefined));
-  asking.on('error', () => resolve(undefined));
-  asking.end();
+  request.on('response', () => resolve(undefined)).on('timeout', () => resolve(undefined));
+  request.on('error', () => resolve(undefined));
+  request.end();
   return await promise;
 }
 

@@ -5,7 +5,7 @@
  */
 
 import { isOpenUrl } from '../../browser/cdp/command-policy.ts';
-import type { Page, Pages } from '../../browser/cdp/pages.ts';
+import type { Pages } from '../../browser/cdp/pages.ts';
 import type { Pipe } from '../../browser/cdp/pipe.ts';
 import type { CallOptions, TargetSession } from '../../browser/cdp/target-session.ts';
 import type { ViewerMessage } from './input.ts';
@@ -44,7 +44,7 @@ export function actions(
     }
   };
   const choose = (targetId: string): void => {
-    if (openPage(pages, targetId) === undefined) return;
+    if (pages.byTarget(targetId) === undefined) return;
     pages.activate(targetId);
     void run(() => pipe.call('Target.activateTarget', { targetId }));
   };
@@ -78,11 +78,6 @@ export function actions(
       }
     }
   };
-}
-
-/** The page of that target, when it is open. */
-export function openPage(pages: Pages, targetId: string): Page | undefined {
-  return pages.open().find((page) => page.targetId === targetId);
 }
 
 async function navigate(

@@ -3,7 +3,7 @@
  * is untrusted: every field is checked, and nothing unlisted is forwarded. Pure.
  */
 
-import { JsonScan } from '../../browser/cdp/scan.ts';
+import { JsonScan } from '../../../proto/json/json-scan.ts';
 
 /** Ours, in characters: pasted text. */
 const TEXT_MAX_CHARS = 256 << 10;
@@ -55,7 +55,7 @@ export function readMessage(bytes: Buffer): ViewerMessage | undefined {
     case 'touch':
       return input('Input.dispatchTouchEvent', touch(fields));
     case 'text':
-      return input('Input.insertText', text_(fields));
+      return input('Input.insertText', complete({ text: string(fields['text'], TEXT_MAX_CHARS) }));
     case 'navigate': {
       const url = string(fields['url'], URL_MAX_CHARS);
       return url === undefined ? undefined : { kind: 'navigate', url };
@@ -87,88 +87,76 @@ function input(method: string, params: Params): ViewerMessage | undefined {
   return params && { kind: 'input', command: { method, params } };
 }
 
+/** Undefined when a field is missing. */
+function complete<T extends object>(
+  fields: {
+    [Name in keyof T]: T[Name] | undefined;
+  },
+): T | undefined {
+  return Object.values(fields).includes(undefined) ? undefined : (fields as T);
+}
+
 function mouse(fields: Fields): Params {
-  const type = named(MOUSE, fields['event']);
-  const at = point(fields);
-  const button = BUTTONS.find((one) => one === fields['button']);
-  const buttons = integer(fields['buttons'], 31);
-  const clickCount = integer(fields['clicks'], 3);
-  const modifiers = integer(fields['modifiers'], 15);
-  if (!type || !at || !button) return undefined;
-  if (buttons === undefined || clickCount === undefined || modifiers === undefined) {
-    return undefined;
-  }
-  return { type, ...at, button, buttons, clickCount, modifiers };
+  return complete({
+    type: named(MOUSE, fields['event']),
+    ...point(fields),
+    button: BUTTONS.find((one) => one === fields['button']),
+    buttons: integer(fields['buttons'], 31),
+    clickCount: integer(fields['clicks'], 3),
+    modifiers: integer(fields['modifiers'], 15),
+  });
 }
 
 function wheel(fields: Fields): Params {
-  const at = point(fields);
-  const deltaX = coordinate(fields['deltaX']);
-  const deltaY = coordinate(fields['deltaY']);
-  const modifiers = integer(fields['modifiers'], 15);
-  if (!at || deltaX === undefined || deltaY === undefined || modifiers === undefined) {
-    return undefined;
-  }
-  return { type: 'mouseWheel', ...at, deltaX, deltaY, modifiers };
+  return complete({
+    type: 'mouseWheel',
+    ...point(fields),
+    deltaX: coordinate(fields['deltaX']),
+    deltaY: coordinate(fields['deltaY']),
+    modifiers: integer(fields['modifiers'], 15),
+  });
 }
 
 function key(fields: Fields): Params {
   const { event } = fields;
-  const name = string(fields['key'], NAME_MAX_CHARS);
-  const code = string(fields['code'], NAME_MAX_CHARS);
   const text = string(fields['text'], NAME_MAX_CHARS);
-  const windowsVirtualKeyCode = integer(fields['keyCode'], 255);
-  const modifiers = integer(fields['modifiers'], 15);
+  const keyCode = integer(fields['keyCode'], 255);
   const location = integer(fields['location'], 3);
-  if (name === undefined || code === undefined || text === undefined) return undefined;
-  if (windowsVirtualKeyCode === undefined || modifiers === undefined || location === undefined) {
-    return undefined;
-  }
+  if (text === undefined || location === undefined) return undefined;
   if (event !== 'down' && event !== 'up') return undefined;
   const pressed = text === '' ? 'rawKeyDown' : 'keyDown';
-  return {
+  return complete({
     type: event === 'up' ? 'keyUp' : pressed,
-    key: name,
-    code,
-    modifiers,
-    windowsVirtualKeyCode,
-    nativeVirtualKeyCode: windowsVirtualKeyCode,
+    key: string(fields['key'], NAME_MAX_CHARS),
+    code: string(fields['code'], NAME_MAX_CHARS),
+    modifiers: integer(fields['modifiers'], 15),
+    windowsVirtualKeyCode: keyCode,
+    nativeVirtualKeyCode: keyCode,
     autoRepeat: fields['repeat'] === true,
     isKeypad: location === 3,
     ...(event === 'down' && text !== '' ? { text, unmodifiedText: text } : {}),
     // Chrome accepts 1 and 2 here; 3 is expressed by isKeypad
     ...(location === 1 || location === 2 ? { location } : {}),
-  };
+  });
 }
 
 function touch(fields: Fields): Params {
-  const type = named(TOUCH, fields['event']);
-  const modifiers = integer(fields['modifiers'], 15);
   const { points } = fields;
-  if (!type || modifiers === undefined || !Array.isArray(points)) return undefined;
-  if (points.length > TOUCHES_MAX) return undefined;
+  if (!Array.isArray(points) || points.length > TOUCHES_MAX) return undefined;
   const touchPoints = points.flatMap((one: unknown) => touchPoint(one) ?? []);
   if (touchPoints.length < points.length) return undefined;
-  return { type, touchPoints, modifiers };
+  const modifiers = integer(fields['modifiers'], 15);
+  return complete({ type: named(TOUCH, fields['event']), touchPoints, modifiers });
 }
 
 function touchPoint(one: unknown): Params {
   if (typeof one !== 'object' || one === null) return undefined;
   const fields = one as Fields;
-  const at = point(fields);
-  const id = integer(fields['id'], TOUCHES_MAX);
-  return at && id !== undefined ? { ...at, id } : undefined;
+  return complete({ ...point(fields), id: integer(fields['id'], TOUCHES_MAX) });
 }
 
-function text_(fields: Fields): Params {
-  const text = string(fields['text'], TEXT_MAX_CHARS);
-  return text === undefined ? undefined : { text };
-}
-
-function point({ x, y }: Fields): { x: number; y: number } | undefined {
-  const across = coordinate(x);
-  const down = coordinate(y);
-  return across === undefined || down === undefined ? undefined : { x: across, y: down };
+function point({ x, y }: Fields): { x: number | undefined; y: number | undefined } {
+  return { x: coordinate(x), y: coordinate(y) };
 }
 
 function coordinate(value: unknown): number | undefined {
@@ -191,7 +179,7 @@ function named<T>(table: Readonly<Record<string, T>>, name: unknown): T | undefi
 
 function parseObject(bytes: Buffer): Fields | undefined {
   try {
-    new JsonScan(bytes, undefined, VALUES_MAX);
+    new JsonScan(bytes, { valuesMax: VALUES_MAX });
     const value: unknown = JSON.parse(bytes.toString());
     return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
   } catch {

@@ -3,14 +3,14 @@
  * captured while there is no viewer.
  */
 import type { IncomingMessage } from 'node:http';
-import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Log } from '../../../proto/common/log.ts';
 import { openPages, type Pages } from '../../browser/cdp/pages.ts';
 import type { Chrome } from '../../browser/launch.ts';
 import { refuse } from '../refusal.ts';
+import type { ServeView } from '../session.ts';
 import { openScreencasts } from './screencast.ts';
-import { openViewer, type Viewer } from './viewer.ts';
+import { Viewer } from './viewer.ts';
 
 /** In bytes: pasted text; other input is far smaller. */
 const MESSAGE_MAX_BYTES = 1 << 20;
@@ -24,19 +24,12 @@ const REFRESH_MS = 1_000;
 const TIMER_MAX_MS = 2 ** 31 - 1;
 const EXPIRED = 'the live view has expired';
 
-type Upgrade = {
-  request: IncomingMessage;
-  socket: Duplex;
-  head: Buffer;
-  target: string | undefined;
-};
-
 export type LiveView = {
   /**
    * Serves an upgrade that the caller has authorised. `target` is the one tab to show; absent: the
    * active one. Query: `readonly=true`, and `until`, in ms since 1970, when the view expires.
    */
-  view(upgrade: Upgrade): void;
+  view: ServeView;
   readonly viewers: number;
   /** The session has ended: closes all viewers. */
   close(): Promise<void>;
@@ -61,13 +54,18 @@ export function openLiveView(
     isClosed = true;
     for (const viewer of viewers) viewer.close(1001, 'the session has ended');
   };
-  const addViewer = async ({ request, socket, head, target }: Upgrade): Promise<void> => {
+  const addViewer = async ({
+    request,
+    socket,
+    head,
+    target,
+  }: Parameters<ServeView>[0]): Promise<void> => {
     const pages = await openPages(chrome);
     if (socket.destroyed) return;
     const { isReadOnly, lastsMs } = viewOptions(request, now());
     server.handleUpgrade(request, socket, head, (webSocket) => {
       const options = { socket: webSocket, pipe, pages, screencasts, target, isReadOnly, log };
-      const viewer = openViewer(options);
+      const viewer = new Viewer(options);
       viewers.add(viewer);
       webSocket.once('close', () => viewers.delete(viewer));
       keepAlive(webSocket, { pages, lastsMs, expire: () => viewer.close(1008, EXPIRED) });

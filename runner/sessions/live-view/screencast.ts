@@ -6,11 +6,11 @@
  */
 
 import type { Pipe } from '../../browser/cdp/pipe.ts';
-import { type Attached, attach, type TargetSession } from '../../browser/cdp/target-session.ts';
+import { type Attached, attach } from '../../browser/cdp/target-session.ts';
 
 /** Ours: beyond 15 a second, Chrome's work grows and people see no difference. */
 const FRAME_MS = 1_000 / 15;
-/** Retried while the page changes its process. Ours: nobody waits longer for a page. */
+/** Retried while the page changes its process. Ours: no viewer waits longer for a page. */
 const START_OPTIONS = { retryMs: 30_000 };
 /** In pixels. A larger page is scaled down. */
 const FRAME_OPTIONS = { format: 'jpeg', quality: 65, maxWidth: 1_920, maxHeight: 1_920 } as const;
@@ -34,30 +34,14 @@ export type ScreencastListener = {
   isReady(): boolean;
 };
 
-export type Screencast = {
-  /** For input; the screencast's own. */
-  readonly session: TargetSession;
-  readonly latest: Frame | undefined;
-  /** Known after `answerDialogs`. */
-  readonly dialog: Dialog | undefined;
-  /**
-   * Call this when a viewer can answer dialogs. Otherwise headless shell dismisses dialogs that no
-   * client handles, and Chromium shows them to nobody.
-   */
-  answerDialogs(): Promise<void>;
-  watch(watcher: ScreencastListener): Disposable;
-  /** Call this when a listener becomes ready. */
-  resume(): void;
-};
-
 /** The screencasts of one Chrome, shared by target. */
 export type Screencasts = {
-  /** Rejects when the target is gone. The last release ends the screencast. */
-  acquire(targetId: string): Promise<{ screencast: Screencast } & Disposable>;
+  /** Rejects when the target is gone. The last `release` ends the screencast. */
+  acquire(targetId: string): Promise<{ screencast: Screencast; release: DisposableStack }>;
 };
 
 export function openScreencasts(pipe: Pipe): Screencasts {
-  const shared = new Map<string, { screencast: Promise<SharedScreencast>; users: number }>();
+  const shared = new Map<string, { screencast: Promise<Screencast>; users: number }>();
   const leave = (targetId: string): void => {
     const one = shared.get(targetId);
     if (one === undefined || --one.users > 0) return;
@@ -73,7 +57,10 @@ export function openScreencasts(pipe: Pipe): Screencasts {
       shared.set(targetId, one);
       one.users += 1;
       try {
-        return { screencast: await one.screencast, [Symbol.dispose]: once(() => leave(targetId)) };
+        const screencast = await one.screencast;
+        const release = new DisposableStack();
+        release.defer(() => leave(targetId));
+        return { screencast, release };
       } catch (error) {
         leave(targetId);
         throw error;
@@ -82,9 +69,9 @@ export function openScreencasts(pipe: Pipe): Screencasts {
   };
 }
 
-async function openScreencast(pipe: Pipe, targetId: string): Promise<SharedScreencast> {
+async function openScreencast(pipe: Pipe, targetId: string): Promise<Screencast> {
   const session = await attach(pipe, targetId);
-  const screencast = new SharedScreencast(session);
+  const screencast = new Screencast(session);
   try {
     await session.call('Page.startScreencast', FRAME_OPTIONS, START_OPTIONS);
   } catch (error) {
@@ -94,11 +81,13 @@ async function openScreencast(pipe: Pipe, targetId: string): Promise<SharedScree
   return screencast;
 }
 
-class SharedScreencast implements Screencast, AsyncDisposable {
+export class Screencast implements AsyncDisposable {
+  /** For input; the screencast's own. */
   readonly session: Attached;
+  latest: Frame | undefined;
+  /** Known after `answerDialogs`. */
+  dialog: Dialog | undefined;
   readonly #watchers = new Set<ScreencastListener>();
-  #latest: Frame | undefined;
-  #dialog: Dialog | undefined;
   #screencastId: unknown;
   /** Frames that Chrome waits to be acknowledged. */
   #unacknowledged = 0;
@@ -119,14 +108,10 @@ class SharedScreencast implements Screencast, AsyncDisposable {
     session.on('Page.javascriptDialogClosed', () => this.#setDialog(undefined));
   }
 
-  get latest(): Frame | undefined {
-    return this.#latest;
-  }
-
-  get dialog(): Dialog | undefined {
-    return this.#dialog;
-  }
-
+  /**
+   * Call this when a viewer can answer dialogs. Otherwise headless shell dismisses dialogs that no
+   * client handles, and Chromium does not show them.
+   */
   async answerDialogs(): Promise<void> {
     await this.session.call('Page.enable');
   }
@@ -137,6 +122,7 @@ class SharedScreencast implements Screencast, AsyncDisposable {
     return { [Symbol.dispose]: () => void this.#watchers.delete(watcher) };
   }
 
+  /** Call this when a listener becomes ready. */
   resume(): void {
     if (this.#unacknowledged === 0 || this.#timer !== undefined) return;
     if (![...this.#watchers].some((watcher) => watcher.isReady())) return;
@@ -151,7 +137,7 @@ class SharedScreencast implements Screencast, AsyncDisposable {
   }
 
   #setDialog(dialog: Dialog | undefined): void {
-    this.#dialog = dialog;
+    this.dialog = dialog;
     for (const watcher of this.#watchers) watcher.onDialog();
   }
 
@@ -164,7 +150,7 @@ class SharedScreencast implements Screencast, AsyncDisposable {
     const { deviceWidth: width, deviceHeight: height } = metadata;
     this.#screencastId = sessionId;
     this.#unacknowledged += 1;
-    this.#latest = { jpeg: Buffer.from(data, 'base64'), width, height };
+    this.latest = { jpeg: Buffer.from(data, 'base64'), width, height };
     for (const watcher of this.#watchers) watcher.onFrame();
     this.resume();
   }
@@ -173,19 +159,9 @@ class SharedScreencast implements Screencast, AsyncDisposable {
     this.#timer = undefined;
     this.#unacknowledged -= 1;
     this.#acknowledgedAt = performance.now();
+    const frame = { sessionId: this.#screencastId };
     // rejects when the page is gone, and its screencast with it
-    const acknowledged = this.session.call('Page.screencastFrameAck', {
-      sessionId: this.#screencastId,
-    });
-    acknowledged.catch(() => undefined);
+    this.session.call('Page.screencastFrameAck', frame).catch(() => undefined);
     this.resume();
   }
-}
-
-function once(act: () => void): () => void {
-  let isDone = false;
-  return () => {
-    if (!isDone) act();
-    isDone = true;
-  };
 }

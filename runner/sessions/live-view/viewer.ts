@@ -9,7 +9,8 @@ import type { Log } from '../../../proto/common/log.ts';
 import type { Page, Pages } from '../../browser/cdp/pages.ts';
 import { openPauses } from '../../browser/cdp/pauses.ts';
 import type { Pipe } from '../../browser/cdp/pipe.ts';
-import { actions, openPage, type ViewerAction } from './actions.ts';
+import { endSoon } from '../relay/outbox.ts';
+import { actions, type ViewerAction } from './actions.ts';
 import { readMessage } from './input.ts';
 import type { Screencast, ScreencastListener, Screencasts } from './screencast.ts';
 
@@ -30,10 +31,8 @@ const MESSAGES_PER_S = 400;
  * only.
  */
 const DEFERRED: readonly ViewerAction['kind'][] = ['navigate', 'history', 'reload'];
-/** For the peer's close frame. */
-const CLOSE_TIMEOUT_MS = 2_000;
 
-export type ViewerOptions = {
+type ViewerOptions = {
   socket: WebSocket;
   pipe: Pipe;
   pages: Pages;
@@ -45,21 +44,14 @@ export type ViewerOptions = {
   log: Log;
 };
 
-export type Viewer = { close(code: number, reason: string): void };
-
-export function openViewer(options: ViewerOptions): Viewer {
-  const viewer = new OneViewer(options);
-  viewer.follow();
-  return viewer;
-}
-
-class OneViewer implements Viewer, ScreencastListener {
+export class Viewer implements ScreencastListener {
   readonly #options: ViewerOptions;
   readonly #act: ReturnType<typeof actions>;
   readonly #stopWatching: () => void;
   readonly #allowed = bucket(MESSAGES_PER_S);
   #shown: Page | undefined;
-  #screencast: (Disposable & { screencast: Screencast }) | undefined;
+  #screencast: Screencast | undefined;
+  #releaseScreencast: DisposableStack | undefined;
   /** The last action on the tab that is about to be shown. */
   #deferred: ViewerAction | undefined;
   #inFlight = 0;
@@ -82,6 +74,7 @@ class OneViewer implements Viewer, ScreencastListener {
     // a message that is too long or a broken frame: ws closes with its code
     socket.on('error', () => socket.terminate());
     socket.once('close', () => this.#onClose());
+    this.follow();
   }
 
   close(code: number, reason: string): void {
@@ -89,14 +82,13 @@ class OneViewer implements Viewer, ScreencastListener {
     if (this.#isClosing) return;
     this.#isClosing = true;
     socket.close(code, reason);
-    const timer = setTimeout(() => socket.terminate(), CLOSE_TIMEOUT_MS);
-    socket.once('close', () => clearTimeout(timer));
+    endSoon(socket);
   }
 
   /** Switches to the tab that is to be shown now. */
   follow(): void {
     const { pages, target } = this.#options;
-    const page = target === undefined ? pages.active : openPage(pages, target);
+    const page = target === undefined ? pages.active : pages.byTarget(target);
     if (target !== undefined && page === undefined) {
       this.close(1000, 'the tab was closed');
       return;
@@ -115,7 +107,7 @@ class OneViewer implements Viewer, ScreencastListener {
   }
 
   onDialog(): void {
-    const dialog = this.#screencast?.screencast.dialog;
+    const dialog = this.#screencast?.dialog;
     const message = dialog?.message.slice(0, DIALOG_MAX_CHARS);
     const text = dialog?.text.slice(0, DIALOG_MAX_CHARS);
     this.#send({ type: 'dialog', dialog: dialog ? { ...dialog, message, text } : null });
@@ -129,41 +121,36 @@ class OneViewer implements Viewer, ScreencastListener {
   async #show(page: Page): Promise<void> {
     const { screencasts, target, isReadOnly, log } = this.#options;
     try {
-      const screencast = await screencasts.acquire(page.targetId);
+      const { screencast, release } = await screencasts.acquire(page.targetId);
       // another tab is shown by now, or a later call for the same tab was faster
       if (this.#shown !== page || this.#screencast) {
-        screencast[Symbol.dispose]();
+        release.dispose();
         return;
       }
-      const watch = screencast.screencast.watch(this);
-      this.#screencast = {
-        screencast: screencast.screencast,
-        [Symbol.dispose]() {
-          watch[Symbol.dispose]();
-          screencast[Symbol.dispose]();
-        },
-      };
+      release.use(screencast.watch(this));
+      this.#screencast = screencast;
+      this.#releaseScreencast = release;
       this.onFrame();
       this.onDialog();
-      const { session } = screencast.screencast;
+      const { session } = screencast;
       if (this.#deferred && !this.#isClosing) this.#act(this.#deferred, session);
       this.#deferred = undefined;
       // Rejects where the page hangs, or waits in a dialog.
       await Promise.allSettled([
         // the tab may be hidden, and a hidden tab paints nothing
         target && session.call('Emulation.setFocusEmulationEnabled', { enabled: true }),
-        isReadOnly || screencast.screencast.answerDialogs(),
+        isReadOnly || screencast.answerDialogs(),
       ]);
     } catch (error) {
       // the page closed meanwhile: onChange updates its viewers
-      if (this.#shown !== page || !openPage(this.#options.pages, page.targetId)) return;
+      if (this.#shown !== page || !this.#options.pages.byTarget(page.targetId)) return;
       log.warn({ error: String(error) }, 'a live view cannot show its page');
       this.close(1011, 'the page cannot be shown');
     }
   }
 
   #sendFrame(): void {
-    const frame = this.#screencast?.screencast.latest;
+    const frame = this.#screencast?.latest;
     if (!this.#isDirty || !frame || !this.isReady()) return;
     const size = JSON.stringify({ type: 'size', width: frame.width, height: frame.height });
     if (size !== this.#size) this.#options.socket.send(size);
@@ -184,11 +171,11 @@ class OneViewer implements Viewer, ScreencastListener {
     else if (message.kind === 'ack') {
       this.#inFlight = Math.max(0, this.#inFlight - 1);
       this.#sendFrame();
-      this.#screencast?.screencast.resume();
+      this.#screencast?.resume();
     } else if (this.#options.isReadOnly) return;
     else if (this.#shown && !this.#screencast && DEFERRED.includes(message.kind))
       this.#deferred = message;
-    else this.#act(message, this.#screencast?.screencast.session);
+    else this.#act(message, this.#screencast?.session);
   }
 
   #sendTabs(): void {
@@ -224,7 +211,8 @@ class OneViewer implements Viewer, ScreencastListener {
   }
 
   #release(): void {
-    this.#screencast?.[Symbol.dispose]();
+    this.#releaseScreencast?.dispose();
+    this.#releaseScreencast = undefined;
     this.#screencast = undefined;
   }
 

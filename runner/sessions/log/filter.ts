@@ -3,6 +3,7 @@
  * first bytes of a message. Pure.
  */
 import type { Command } from '../../browser/cdp/command-policy.ts';
+import { startsWith } from '../../browser/cdp/split.ts';
 import { isSecret } from './redaction.ts';
 
 /** Of one message. Ours: a screenshot has megabytes that nobody reads in a log. */
@@ -53,7 +54,7 @@ export function commandText(
     // line breaks between values only: within a string a line break is \n
     return { params: params?.toString().replace(/[\r\n]/g, ' ') ?? '{}', text: text.toString() };
   }
-  const cut = truncated(method, text.length, text.toString('utf8', 0, HEAD_BYTES));
+  const cut = truncated(method, text);
   return { params: JSON.stringify(cut), text: JSON.stringify({ id, method, params: cut }) };
 }
 
@@ -71,28 +72,26 @@ export function isKept(method: string): boolean {
 
 export function eventText(method: string, raw: Buffer): string {
   if (raw.length <= BODY_MAX_BYTES) return raw.toString();
-  const params = truncated(method, raw.length, raw.toString('utf8', 0, HEAD_BYTES));
-  return JSON.stringify({ method, params });
+  return JSON.stringify({ method, params: truncated(method, raw) });
 }
 
 export function answerText(method: string, id: number, raw: Buffer): string {
   if (raw.length <= BODY_MAX_BYTES) return raw.toString();
-  const result = truncated(method, raw.length, raw.toString('utf8', 0, HEAD_BYTES));
-  return JSON.stringify({ id, result });
+  return JSON.stringify({ id, result: truncated(method, raw) });
 }
 
-/**
- * Replaces params or a result that are too long. Messages with secrets lose their beginning too.
- */
-function truncated(method: string, length: number, head: string): Record<string, unknown> {
-  const why = `${length} bytes: a message of more than ${BODY_MAX_BYTES} is not kept whole`;
-  return isSecret(method) ? { truncated: why } : { truncated: why, head };
+/** Replaces a body that is too long. Messages with secrets lose their beginning too. */
+function truncated(method: string, raw: Buffer): Record<string, unknown> {
+  const why = `${raw.length} bytes: a message of more than ${BODY_MAX_BYTES} is not kept whole`;
+  if (isSecret(method)) return { truncated: why };
+  return { truncated: why, head: raw.toString('utf8', 0, HEAD_BYTES) };
 }
 
 /** Chrome writes the id first, except in errors of a session that is gone. */
 export function idOf(raw: Buffer): number {
   if (!startsWith(raw, ANSWER)) {
-    return raw.length > BODY_MAX_BYTES ? Number.NaN : Number(idIn(raw.toString()));
+    if (raw.length > BODY_MAX_BYTES) return Number.NaN;
+    return Number(/"id":(-?\d+)\}?(?:,|$)/.exec(raw.toString())?.[1]);
   }
   const isNegative = raw[ANSWER.length] === MINUS;
   let id = 0;
@@ -101,14 +100,6 @@ export function idOf(raw: Buffer): number {
     if (digit < 0 || digit > 9) return isNegative ? -id : id;
     id = 10 * id + digit;
   }
-}
-
-function idIn(text: string): string | undefined {
-  return /"id":(-?\d+)\}?(?:,|$)/.exec(text)?.[1];
-}
-
-function startsWith(raw: Buffer, head: Buffer): boolean {
-  return raw.length >= head.length && raw.compare(head, 0, head.length, 0, head.length) === 0;
 }
 
 /** A command as received: the whole message, and its params. */

@@ -2,12 +2,10 @@
  * Formats entries of the protocol log as one JSON SessionLog per line. Chrome's messages are not
  * parsed unless they may hold secrets: their params or result are copied as text. Pure.
  */
+import { TAIL, TAIL_BYTES } from '../../browser/cdp/split.ts';
 import type { Entry, Side } from './recorder.ts';
 import { hasSecrets, mayTell, redacted, withoutHeaders } from './redaction.ts';
 
-/** `,"sessionId":"` + 32 hex digits + `"}`, which Chrome writes last. */
-const TAIL = /,"sessionId":"[0-9A-F]{32}"\}$/;
-const TAIL_CHARS = 48;
 const ANSWER_HEAD = /^\{"id":-?\d+,"(result|error)":/;
 const EVENT_HEAD = /^\{"method":"[^"]+","params":/;
 /** Chrome's ids are 32 hex digits; clients may use others, such as `main`. */
@@ -83,7 +81,7 @@ function showing(text: string, members: Record<string, unknown>, shown: unknown)
 function bodyOf(text: string, head: RegExp): string | undefined {
   const start = head.exec(text)?.[0].length;
   if (start === undefined) return undefined;
-  return text.slice(start, TAIL.test(text.slice(-TAIL_CHARS)) ? -TAIL_CHARS : -1);
+  return text.slice(start, TAIL.test(text.slice(-TAIL_BYTES)) ? -TAIL_BYTES : -1);
 }
 
 function parsed(text: string): Record<string, unknown> {

@@ -31,13 +31,13 @@ const COMPRESSED = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
 const compress = promisify(zstdCompress);
 
-export type SessionLogs = {
+type SessionLogs = {
   open: OpenComponent;
-  /** An entry of ours for the session's user. Also before it is open. */
+  /** Adds an entry for the session's user, also before the log is open. */
   warn(message: string): void;
 };
 
-export type SessionLogDeps = {
+type SessionLogDeps = {
   runner: Pick<RunnerContext, 'log' | 'now'> & {
     clients: Pick<RunnerContext['clients'], 'runners'>;
   };
@@ -87,7 +87,8 @@ export function sessionLogs(sessionId: string, { runner, lease }: SessionLogDeps
       pages = await openPages(chrome);
       return {
         recorder,
-        async close() {
+        // last: the other components and the save of the context may still warn
+        async closeLast() {
           recorder.end();
           await flush(AbortSignal.any([lease.lost, AbortSignal.timeout(FLUSH_MS)]));
           recorder.stop();

@@ -60,7 +60,7 @@ export type ProtocolRecorder = {
   stop(): void;
 };
 
-export type ProtocolRecorderOptions = {
+type ProtocolRecorderOptions = {
   pageIdOf(targetId: string): number;
   /** An entry is ready; `count` entries of `bytes` bytes wait to be taken. */
   onReady(count: number, bytes: number): void;
@@ -161,9 +161,9 @@ export function openProtocolRecorder({
       bytes -= size;
       if (lost > 0) {
         const at = taken.at(-1)?.request.at ?? 0;
-        const said = `${lost} entries were dropped: the log could not be sent in time`;
+        const message = `${lost} entries were dropped: the log could not be sent in time`;
         lost = 0;
-        warn(said, at);
+        warn(message, at);
       }
       return taken;
     },

@@ -1,19 +1,19 @@
 /**
  * Runs in a page of the encoder's Chrome, beside mediabunny: JPEG frames in, one segment of a
- * fragmented MP4 out. Every segment has an encoder of its own, begins with a key frame and carries
- * the times of its page's video, so segments of one size need only be put one after another.
+ * fragmented MP4 out. Every segment has an encoder of its own, begins with a key frame and has the
+ * timestamps of its page's video, so segments of one size are simply concatenated.
  */
 globalThis.tabernEncoder = (() => {
   const { Mediabunny } = globalThis;
   /** Where a player can seek to. */
   const KEY_FRAME_EVERY_US = 10_000_000;
-  /** A frame that lasts is given again, as a key frame: an hour of nothing is 4 MB. */
+  /** A frame that lasts longer is repeated as a key frame: a static hour has 4 MB. */
   const REPEAT_EVERY_US = 30_000_000;
   const QUEUE_MAX = 8;
   let job;
 
-  // mediabunny writes into the start when it was made: this is 1904 in MP4, which means unknown.
-  // Else no start would be as that of a segment made a second sooner.
+  // mediabunny writes its creation time into the start: this is 1904 in MP4, which means unknown.
+  // Otherwise the starts of segments made a second apart would differ.
   Date.now = () => -2_082_844_800_000;
 
   /** `codec`: as WebCodecs names it; times in microseconds from here on. */
@@ -51,7 +51,7 @@ globalThis.tabernEncoder = (() => {
     return image;
   }
 
-  /** The page may change its size, the video may not: a frame of another is fitted in, on black. */
+  /** The video's size is fixed: a frame of another size is fitted in, on black. */
   function fitted(image) {
     const { width, height, canvas, context } = job;
     if (image.displayWidth === width && image.displayHeight === height) return image;

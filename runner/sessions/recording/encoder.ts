@@ -9,6 +9,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type { Log } from '../../../proto/common/log.ts';
 import { cidrList } from '../../../proto/network/public-addresses.ts';
+import { openVisits } from '../../browser/cdp/empty-documents.ts';
 import { openPages } from '../../browser/cdp/pages.ts';
 import type { TargetSession } from '../../browser/cdp/target-session.ts';
 import type { Chrome } from '../../browser/launch.ts';
@@ -28,9 +29,8 @@ const BATCH_OPTIONS = { timeoutMs: 60_000 };
 const START_OPTIONS = { timeoutMs: 10_000 };
 /** In bytes of JPEG. Ours: the size of one message. */
 const BATCH_BYTES = 2 << 20;
-/** WebCodecs needs a secure context. No network is used: Fetch answers. */
+/** WebCodecs needs a secure context. No network is used. */
 const PAGE_URL = 'https://encoder.invalid/';
-const EMPTY_PAGE = Buffer.from('<!doctype html>').toString('base64');
 
 /** Times in ms from the start of the page's video. */
 export type TimedFrame = { at: number; lasts: number; jpeg: Buffer };
@@ -134,19 +134,8 @@ async function openEncoderPage(chrome: Chrome): Promise<TargetSession> {
   const pages = await openPages(chrome);
   const session = pages.active?.session;
   if (session === undefined) throw new Error('the encoder has no page');
-  session.on('Fetch.requestPaused', ({ requestId }) => {
-    const answer = {
-      requestId,
-      responseCode: 200,
-      responseHeaders: [{ name: 'content-type', value: 'text/html' }],
-      body: EMPTY_PAGE,
-    };
-    session.call('Fetch.fulfillRequest', answer).catch(() => undefined); // Chrome is gone
-  });
-  await session.call('Fetch.enable', { patterns: [{ urlPattern: '*' }] }, START_OPTIONS);
-  await session.call('Page.enable', {}, START_OPTIONS);
-  const loaded = session.once('Page.loadEventFired', START_OPTIONS);
-  await Promise.all([session.call('Page.navigate', { url: PAGE_URL }, START_OPTIONS), loaded]);
+  const visits = await openVisits(session, START_OPTIONS);
+  await visits.to(PAGE_URL);
   const mediabunny = createRequire(import.meta.url).resolve('mediabunny');
   const sources = [
     // mediabunny's browser build, next to the one for Node

@@ -12,8 +12,6 @@ import type { Shares } from '../../../proto/sharing/shares.ts';
  */
 export const ALLOWANCE_BYTES = 2 * 1024 ** 3;
 
-export type Allowance = Shares;
-
 export type StoredFrame = {
   /** In ms since 1970. */
   at: number;
@@ -31,11 +29,7 @@ export type FrameBuffer = {
 };
 
 /** The file is created with the first frame. */
-export function openFrameBuffer(
-  path: string,
-  projectId: string,
-  allowance: Allowance,
-): FrameBuffer {
+export function openFrameBuffer(path: string, projectId: string, allowance: Shares): FrameBuffer {
   const frames: StoredFrame[] = [];
   let bytes = 0;
   let writing: Promise<FileHandle> | undefined;
@@ -45,7 +39,7 @@ export function openFrameBuffer(
     return file;
   };
   return {
-    frames: frames,
+    frames,
     get bytes() {
       return bytes;
     },

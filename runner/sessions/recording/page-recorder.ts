@@ -1,20 +1,8 @@
 /**
- * Captures frames of one page as it changes, at most ten a second, for its recording. Chrome sends
- * a frame when something was drawn, while few are unacknowledged; our acknowledgements are delayed.
- * Chrome drops frames drawn meanwhile and does not send them again when nothing more is drawn. So
- * after frames in quick succession the capture is restarted, which yields the last one.
- *
- * A page that draws without end costs Chrome half a core this way (its capturer runs at 60 Hz
- * whatever the settings): then the capture is stopped, and started again for single frames until
- * two of them are equal.
+ * Captures frames of one page as it changes, at most ten a second, for its recording. The decisions
+ * about the modes are in runner/browser/README.md.
  *   live --80 % of the frames possible in 2 s--> sparing --two equal frames--> live
- *
- * A client that waits for new windows, as Playwright and Puppeteer do, pauses all pages of the
- * window's process until it resumes the window. Chrome dims these pages meanwhile, shows a message
- * across them, and captures that frame permanently if the window then covers the page. So no frame
- * is taken before the page runs, and none of a page that is covered then, until it is visible
- * again.
- *   live, sparing --a window opens--> still --runs, or after 5 s--> live
+ *   live, sparing --a window opens, which may pause the page--> still --runs, or after 5 s--> live
  * The page cannot detect any of it, nor can a client's own screencast.
  */
 
@@ -47,26 +35,14 @@ export type Frame = {
   at: number;
 };
 
-export type Recorder = {
-  /** A window has opened, which may pause the page. */
-  hold(): void;
-  stop(): void;
-};
-
 type Options = { now: () => number; onFrame(frame: Frame): void };
 
 /** Starts at once and never throws: a page that cannot be recorded is gone or closing. */
-export function startRecorder(page: Page, options: Options): Recorder {
-  const capture = new Capture(page, options);
-  void page.closed.then(() => capture.stop());
-  return capture;
-}
-
-class Capture implements Recorder {
+export class PageRecorder {
   readonly #frameId: string;
   readonly #session: TargetSession;
   readonly #options: Options;
-  readonly #off: () => void;
+  readonly #listeners: (() => void)[];
   #mode: 'live' | 'sparing' | 'still' | 'over' = 'live';
   #last = '';
   #isEqual = false; // the last frame was equal to the one before
@@ -82,11 +58,11 @@ class Capture implements Recorder {
   #deadline: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ targetId, session }: Page, options: Options) {
+  constructor({ targetId, session, closed }: Page, options: Options) {
     this.#frameId = targetId; // a page and its main frame have the same id in Chrome
     this.#session = session;
     this.#options = options;
-    const offs = [
+    this.#listeners = [
       session.on('Page.screencastFrame', ({ data, sessionId }) => {
         this.#onFrame(String(data), sessionId);
       }),
@@ -94,12 +70,11 @@ class Capture implements Recorder {
         this.#onVisibility(visible === true);
       }),
     ];
-    this.#off = () => {
-      for (const off of offs) off();
-    };
     this.#start();
+    void closed.then(() => this.stop());
   }
 
+  /** A window has opened, which may pause the page. */
   hold(): void {
     if (this.#mode === 'over') return;
     this.#holds += 1;
@@ -123,7 +98,7 @@ class Capture implements Recorder {
     this.#mode = 'over';
     clearTimeout(this.#timer);
     clearTimeout(this.#deadline);
-    this.#off();
+    for (const remove of this.#listeners) remove();
     this.#halt();
   }
 

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openPages, type Page, type Pages } from '../../browser/cdp/pages.ts';
 import type { OpenComponent } from '../session.ts';
 import type { FrameBuffer } from './frame-buffer.ts';
-import { type Frame, type Recorder, startRecorder } from './page-recorder.ts';
+import { type Frame, PageRecorder } from './page-recorder.ts';
 import type { Recipient, Recordings, Track } from './uploader.ts';
 
 /** Source: proto/spec/sessions.md 8. */
@@ -67,7 +67,7 @@ type PageOptions = Options & { sessionAt: number; reports: Promise<void>[] };
 function recordPage(page: Page, pages: Pages, options: PageOptions): () => void {
   const { now } = options;
   const track = openTrack(page, options);
-  let recorder: Recorder | undefined;
+  let recorder: PageRecorder | undefined;
   let isOver = false;
   let hasShown = false;
   let isHeld = false; // possibly, by a window that opened before there was a recorder
@@ -79,7 +79,7 @@ function recordPage(page: Page, pages: Pages, options: PageOptions): () => void 
   const start = (): void => {
     stopWaiting();
     if (isOver || recorder !== undefined) return;
-    recorder = startRecorder(page, { now, onFrame });
+    recorder = new PageRecorder(page, { now, onFrame });
     if (isHeld) recorder.hold();
   };
   const timer = setTimeout(start, BLANK_MS);
@@ -116,37 +116,32 @@ function openTrack(page: Page, { recordings, sessionAt, reports, ...options }: P
   let segment: OpenSegment | undefined;
   let lastAt = 0;
 
+  const open = (track: Track, number: number): OpenSegment => {
+    const name = `${leaseId}-${page.id}-${number}`;
+    return { track, number, buffer: recordings.openFrameBuffer(name, projectId) };
+  };
   const begin = (at: number): OpenSegment => {
     const { id: pageId, url } = page;
     const to = { clients, call, leaseId, projectId };
     const state = { bytes: 0, isBroken: false, warn };
     const track: Track = { ...to, pageId, url, sessionAt, startAt: at, ...state };
-    const startMs = at - sessionAt;
-    reports.push(recordings.report(track, { startMs, endMs: startMs, complete: false }));
-    return {
-      track,
-      number: 1,
-      buffer: recordings.openFrameBuffer(`${leaseId}-${pageId}-1`, projectId),
-    };
+    reports.push(recordings.report(track));
+    return open(track, 1);
   };
   const cut = ({ track, number, buffer }: OpenSegment, until: number, isLast: boolean): void => {
     track.url = page.url;
     recordings.send({ track, number, buffer, until, isLast });
   };
-  const after = (full: OpenSegment, at: number): OpenSegment => {
-    cut(full, at, false);
-    const number = full.number + 1;
-    const name = `${leaseId}-${page.id}-${number}`;
-    return { track: full.track, number, buffer: recordings.openFrameBuffer(name, projectId) };
-  };
   return {
-    add({ jpeg, at: came }: Frame): void {
-      const at = Math.max(came, lastAt + 1); // the clock may be set back
+    add({ jpeg, at: arrived }: Frame): void {
+      const at = Math.max(arrived, lastAt + 1); // the clock may be set back
       segment ??= begin(at);
       if (segment.track.isBroken) return;
       const first = segment.buffer.frames[0]?.at ?? at;
-      if (at - first >= SEGMENT_MS || segment.buffer.bytes >= SEGMENT_BYTES)
-        segment = after(segment, at);
+      if (at - first >= SEGMENT_MS || segment.buffer.bytes >= SEGMENT_BYTES) {
+        cut(segment, at, false);
+        segment = open(segment.track, segment.number + 1);
+      }
       // a frame that is dropped is replaced by the one before it, which lasts longer
       if (segment.buffer.add({ jpeg, at })) lastAt = at;
     },

@@ -1,31 +1,24 @@
 /**
- * Encodes buffered frames and uploads the segments to core: for all sessions of a runner one at a
- * time, projects in turn. A session does not wait for the encoder when it ends; core accepts its
- * segments for ten minutes more. A segment that cannot be made ends its page's recording there;
- * earlier segments remain.
+ * Encodes the buffered frames of recordings into video segments and uploads them to core. One
+ * encoder serves all sessions of a runner, one segment at a time, and projects take turns. A
+ * session ends without waiting for it: core accepts segments for ten minutes after the end. When a
+ * segment cannot be encoded, the recording of that page ends with the segment before.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
-import type { WriteBlobRequest } from '../../../proto/gen/tabern/v1/blobs.pb.ts';
-import type { AddRecordingRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import { openFairQueue } from '../../../proto/sharing/fair-queue.ts';
-import { openShares } from '../../../proto/sharing/shares.ts';
+import { openShares, type Shares } from '../../../proto/sharing/shares.ts';
+import { CHUNK_BYTES, uploadBlob } from '../../common/blob-upload.ts';
 import { retryCall } from '../../common/core-calls.ts';
 import type { Encoded, Encoder, TimedFrame } from './encoder.ts';
-import {
-  ALLOWANCE_BYTES,
-  type Allowance,
-  type FrameBuffer,
-  openFrameBuffer,
-} from './frame-buffer.ts';
+import { ALLOWANCE_BYTES, type FrameBuffer, openFrameBuffer } from './frame-buffer.ts';
 import { jpegSize } from './page-recorder.ts';
 
-const CHUNK_BYTES = 64 << 10;
 /** In bytes, of a page's video. Ours: twenty minutes of full-page motion, or days of reading. */
 const VIDEO_MAX_BYTES = 1 << 30;
 /** Of one blob. Ours: a segment has about a megabyte. */
@@ -61,7 +54,7 @@ export type Track = Recipient & {
   warn: (message: string) => void;
 };
 
-export type SegmentJob = {
+type SegmentJob = {
   track: Track;
   /** From 1. */
   number: number;
@@ -73,11 +66,8 @@ export type SegmentJob = {
 
 export type Recordings = AsyncDisposable & {
   openFrameBuffer(name: string, projectId: string): FrameBuffer;
-  /** Reports to core that a page is recorded, or that its recording is complete. Never rejects. */
-  report(
-    track: Track,
-    state: Pick<AddRecordingRequest, 'startMs' | 'endMs' | 'complete'>,
-  ): Promise<void>;
+  /** Reports to core that a page is recorded. Never rejects. */
+  report(track: Track): Promise<void>;
   /** Queues a segment for encoding and upload. The frame buffer is removed in any case. */
   send(job: SegmentJob): void;
   /** Settles when all queued segments are done. */
@@ -88,7 +78,7 @@ export function openRecordings(options: {
   encoder: Encoder;
   runDir: string;
   log: Log;
-  allowance?: Allowance;
+  allowance?: Shares;
 }): Recordings {
   const { encoder, runDir, log, allowance = openShares(ALLOWANCE_BYTES) } = options;
   const closed = new AbortController();
@@ -106,8 +96,10 @@ export function openRecordings(options: {
   return {
     openFrameBuffer: (name, projectId) =>
       openFrameBuffer(join(runDir, `recording-${name}`), projectId, allowance),
-    async report(track, state) {
-      await addTo(track, { number: 0, ...state }, closed.signal).catch((error: unknown) => {
+    async report(track) {
+      const { startAt: from } = track;
+      const state = { number: 0, from, until: from, isComplete: false };
+      await addTo(track, state, closed.signal).catch((error: unknown) => {
         if (stopAtQuota(track, error)) return;
         log.warn({ error: String(error) }, 'reporting a recording to core failed');
       });
@@ -140,8 +132,7 @@ async function make(job: SegmentJob, deps: Deps): Promise<void> {
     await buffer.remove();
   }
   if (!track.isBroken || !isLast) return;
-  const endMs = job.until - track.sessionAt;
-  const end = { number: 0, startMs: track.startAt - track.sessionAt, endMs, complete: true };
+  const end = { number: 0, from: track.startAt, until: job.until, isComplete: true };
   // Without this report, core completes the recording ten minutes after its session.
   await addTo(track, end, deps.signal).catch(() => undefined);
 }
@@ -189,46 +180,49 @@ async function deliver(
   signal: AbortSignal,
 ): Promise<void> {
   const { track, number, buffer, until, isLast } = job;
-  const { sessionAt, startAt } = track;
-  const startMs = must(buffer.frames[0], 'a frame of the segment').at - sessionAt;
+  const { at: from } = must(buffer.frames[0], 'a frame of the segment');
   if (number === 1) {
-    const from = startAt - sessionAt;
     const blobId = await upload(track, start, signal);
-    const state = { number: 0, blobId, startMs: from, endMs: from, complete: false };
+    const { startAt } = track;
+    const state = { number: 0, blobId, from: startAt, until: startAt, isComplete: false };
     await addTo(track, state, signal);
   }
   track.bytes += segment.length;
   if (track.bytes > VIDEO_MAX_BYTES) throw new Error('a video of more than 1 GiB');
   const blobId = await upload(track, segment, signal);
-  const state = { number, blobId, startMs, endMs: until - sessionAt, complete: isLast };
-  await addTo(track, state, signal);
+  await addTo(track, { number, blobId, from, until, isComplete: isLast }, signal);
 }
 
-async function upload(
+function upload(
   { clients, call, leaseId }: Recipient,
   bytes: Buffer,
   signal: AbortSignal,
 ): Promise<string> {
-  async function* parts(): AsyncGenerator<WriteBlobRequest> {
-    yield { part: { $case: 'header', value: { kind: 'RECORDING', leaseId } } };
+  function* content(): Generator<Buffer> {
     for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
-      yield { part: { $case: 'chunk', value: bytes.subarray(at, at + CHUNK_BYTES) } };
+      yield bytes.subarray(at, at + CHUNK_BYTES);
     }
   }
   const options = { ...call, signal, timeoutMs: UPLOAD_TIMEOUT_MS };
-  const { blobId } = await retryCall(() => clients.blobs.writeBlob(parts(), options));
-  return blobId;
+  return uploadBlob(clients, { kind: 'RECORDING', leaseId, content }, options);
 }
 
-type SegmentState = Pick<AddRecordingRequest, 'number' | 'startMs' | 'endMs' | 'complete'> & {
+type TrackState = {
+  /** 0: the start of the video. */
+  number: number;
   blobId?: string;
+  /** In ms since 1970. */
+  from: number;
+  until: number;
+  isComplete: boolean;
 };
 
 async function addTo(
-  { clients, call, leaseId, pageId, url }: Track,
-  state: SegmentState,
+  { clients, call, leaseId, pageId, url, sessionAt }: Track,
+  { number, blobId, from, until, isComplete: complete }: TrackState,
   signal: AbortSignal,
 ): Promise<void> {
-  const request = { leaseId, pageId, url, ...state };
+  const times = { startMs: from - sessionAt, endMs: until - sessionAt };
+  const request = { leaseId, pageId, url, number, blobId, complete, ...times };
   await retryCall(() => clients.runners.addRecording(request, { ...call, signal }));
 }

@@ -9,21 +9,25 @@ import { type Command, decide, needsParams } from '../../browser/cdp/command-pol
 import { pageOverrides } from '../../browser/cdp/page-overrides.ts';
 import { openPauses } from '../../browser/cdp/pauses.ts';
 import { MESSAGE_MAX_BYTES, TAIL_BYTES } from '../../browser/cdp/split.ts';
-import { contextCreator } from '../../browser/context-proxies.ts';
 import { restoreNetErrors } from '../../jail/egress/net-errors.ts';
 import type { ProtocolRecorder, SessionRecorder } from '../log/recorder.ts';
-import { reportActivePage } from './active-page.ts';
-import { resetDownloadBehavior, setDownloadBehavior } from './browser-contexts.ts';
 import { type ErrorBody, encodeCommand, type Message, paramsOf, readMessage } from './commands.ts';
 import { endSoon, openOutbox } from './outbox.ts';
 import { PENDING_MAX, type PendingCommand, PendingCommands } from './pending-commands.ts';
-import type { RelayedChrome } from './relayed-chrome.ts';
+import {
+  type RelayedChrome,
+  reportActivePage,
+  resetDownloadBehavior,
+  setDownloadBehavior,
+} from './relayed-chrome.ts';
 import type { Root } from './roots.ts';
 import { openSessionTracker, type TargetInfo } from './session-tracker.ts';
 
 /** Chrome's error for a command on an unknown session. The response carries no session id. */
 const NO_SESSION: ErrorBody = { code: -32001, message: 'Session with given id not found.' };
 const REFUSED = -32000;
+/** RFC 6455 7.4.1. */
+const FAILED = 1011;
 /** RFC 6455 7.4.1. Chrome drops a client that sends a binary message, without a close frame. */
 const UNSUPPORTED = 1003;
 
@@ -41,7 +45,7 @@ export type RelayClient = {
 
 type CommandId = Pick<Message, 'id' | 'sessionId'>;
 
-export type ClientOptions = {
+type ClientOptions = {
   socket: WebSocket;
   /** The stream below the WebSocket. */
   wire: Duplex;
@@ -62,7 +66,7 @@ type Owned = {
 export function openClient(options: ClientOptions): RelayClient {
   const { socket, wire, root, chrome, log, recorder } = options;
   const rootId = root.sessionId;
-  const { pipe, paths } = chrome;
+  const { pipe, paths, proxies } = chrome;
   const reading = openPauses(socket);
   const outbox = openOutbox({ socket, wire, pipe, reading, log });
   const owned = new Map<string, Owned>();
@@ -71,7 +75,6 @@ export function openClient(options: ClientOptions): RelayClient {
   const policyContext = { ...paths, owns: (id: string) => owned.has(id) };
   const { promise: closed, resolve: resolveClosed } = Promise.withResolvers<void>();
   const warned = new Set<string>();
-  const created = contextCreator(chrome.proxies);
   let messages = 0;
 
   const send = (message: Buffer, to?: Owned): void => {
@@ -84,7 +87,8 @@ export function openClient(options: ClientOptions): RelayClient {
     owned.set(id, session);
     const receive = (raw: Buffer): void => {
       tracker.onMessage(raw, id);
-      const message = restoreNetErrors(pending.restore(raw), chrome.egress.errors);
+      // restore sets the command that `answered` has
+      const message = restoreNetErrors(pending.restore(raw), chrome.egress, pending.answered);
       send(id === rootId ? withoutTail(message) : message, session);
     };
     pipe.claim(id, receive, () => end(1009, TOO_LONG));
@@ -104,7 +108,7 @@ export function openClient(options: ClientOptions): RelayClient {
     // runs before the client receives the response: the client's own settings come later
     onContextCreated: (browserContextId, call) => {
       if (browserContextId !== undefined) void setDownloadBehavior(chrome, browserContextId);
-      created.onCreated(browserContextId, call);
+      proxies.onCreated(browserContextId, call);
     },
   });
   const end = (code: number, reason: string): void => {
@@ -130,7 +134,8 @@ export function openClient(options: ClientOptions): RelayClient {
     tracker.onCommand({ id, method }, sessionId);
     reportActivePage(chrome, command, to.targetId);
     if (to.targetId) overrides.observe(command, to.targetId, to);
-    for (const tooOld of pending.add(id, { id: message.id, session: to })) answerLate(tooOld);
+    const sent = { id: message.id, session: to, navigatesTo: hostOf(command) };
+    for (const tooOld of pending.add(id, sent)) answerLate(tooOld);
     const parsed = params && { params: Buffer.from(JSON.stringify(params)) };
     if (pipe.write(encodeCommand({ ...message, ...parsed, id }, sessionId))) return id;
     reading.pause(pipe);
@@ -181,7 +186,7 @@ export function openClient(options: ClientOptions): RelayClient {
         pass(message, decision.command, session);
         return;
       case 'proxied':
-        created
+        proxies
           .create(decision.route, (own) => {
             const { command: asked } = decision;
             const params = { ...asked.params, ...own };
@@ -207,7 +212,7 @@ export function openClient(options: ClientOptions): RelayClient {
     // commands of a client that is being closed are ignored
     if (socket.readyState !== socket.OPEN) return;
     if (isBinary) end(UNSUPPORTED, 'a message is text');
-    else pipe.share.spend(() => onClientMessage(text));
+    else pipe.share.spend(() => isolate(() => onClientMessage(text), { log, end }));
   });
   // a message that is too long or a broken frame: ws sends a close code, which the client may
   // receive
@@ -237,6 +242,23 @@ function pageOf(
 ): number {
   if (target?.type === 'page') return recorder.pageIdOf(target.targetId);
   return target === undefined ? 0 : (parent?.recorder?.pageId ?? 0);
+}
+
+/** A fault of ours ends this client alone: the runner has other tenants. */
+function isolate(handle: () => void, { log, end }: { log: Log; end: RelayClient['close'] }): void {
+  try {
+    handle();
+  } catch (error) {
+    log.error({ err: error }, 'a message of a client failed');
+    end(FAILED, 'the message could not be handled');
+  }
+}
+
+/** The host of a navigation to an http or https address, of which a client may send 16 MiB. */
+function hostOf({ method, params }: Command): string | undefined {
+  const address = params?.['url'];
+  if (method !== 'Page.navigate' || typeof address !== 'string') return undefined;
+  return URL.parse(/^https?:[^?#]{1,300}/i.exec(address)?.[0] ?? '')?.hostname;
 }
 
 /**

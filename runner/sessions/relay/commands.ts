@@ -4,7 +4,7 @@
  * of their params, so Chrome receives exactly the id, method and session that the policy checked.
  * Pure.
  */
-import { JsonError, JsonScan } from '../../browser/cdp/scan.ts';
+import { JsonError, JsonScan } from '../../../proto/json/json-scan.ts';
 
 const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
@@ -53,7 +53,7 @@ export type Message = {
 export function readMessage(bytes: Buffer): Message | Malformed {
   const envelope = new Envelope(bytes);
   try {
-    const { isObject, values } = new JsonScan(bytes, envelope.take);
+    const { isObject, values } = new JsonScan(bytes, { onMember: envelope.take });
     return envelope.read(isObject, values);
   } catch (error) {
     if (error instanceof JsonError) return { error: fault(PARSE_ERROR, error.message) };

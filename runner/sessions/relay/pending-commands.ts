@@ -22,12 +22,18 @@ export const ID_CHARS = 11;
 const LETTER_I = 0x69;
 const COMMA = 0x2c;
 
-/** `id`: the client's own. */
-export type PendingCommand<Session> = { id: number; session: Session };
+/** `id`: the client's own; `navigatesTo`: the host, of a Page.navigate. */
+export type PendingCommand<Session> = {
+  id: number;
+  session: Session;
+  navigatesTo?: string | undefined;
+};
 
 export class PendingCommands<Session> {
   readonly #pending = new Map<number, PendingCommand<Session>>();
   readonly #isLive: (session: Session) => boolean;
+  /** The command whose response was restored last; undefined after an event. */
+  answered: PendingCommand<Session> | undefined;
 
   /** `isLive`: whether a session has not ended. */
   constructor(isLive: (session: Session) => boolean) {
@@ -63,24 +69,25 @@ export class PendingCommands<Session> {
   /** Restores the client's id in a message of Chrome, in place: `raw` must not be shared. */
   restore(raw: Buffer): Buffer {
     const end = ID_AT + ID_CHARS;
+    this.answered = undefined;
     if (raw[ID_AT - 4] !== LETTER_I || raw[end] !== COMMA) return raw; // an event
-    const id = this.#take(Number(raw.toString('latin1', ID_AT, end)));
-    if (id === undefined) return raw;
-    const head = `{"id":${id}`;
+    this.answered = this.#take(Number(raw.toString('latin1', ID_AT, end)));
+    if (this.answered === undefined) return raw;
+    const head = `{"id":${this.answered.id}`;
     raw.write(head, end - head.length, 'latin1');
     return raw.subarray(end - head.length);
   }
 
   /** The response to a command whose session has ended; undefined when it is not of this client. */
   restoreLate(pipeId: number, raw: Buffer): Buffer | undefined {
-    const id = this.#take(pipeId);
-    if (id === undefined) return undefined;
-    return Buffer.from(raw.toString().replace(`"id":${pipeId}`, `"id":${id}`));
+    const command = this.#take(pipeId);
+    if (command === undefined) return undefined;
+    return Buffer.from(raw.toString().replace(`"id":${pipeId}`, `"id":${command.id}`));
   }
 
-  #take(pipeId: number): number | undefined {
+  #take(pipeId: number): PendingCommand<Session> | undefined {
     const command = this.#pending.get(pipeId);
     this.#pending.delete(pipeId);
-    return command?.id;
+    return command;
   }
 }

@@ -34,11 +34,6 @@ export type Relay = {
   readonly clients: number;
   /** Closes every client with a WebSocket close code and refuses new ones. */
   close(code: number, reason: string): void;
-  /**
-   * Settles when the relay is closed (by us, or because Chrome is gone) and the last client is
-   * disconnected.
-   */
-  closed: Promise<void>;
 };
 
 type UpgradeRequest = { request: IncomingMessage; socket: Duplex; head: Buffer };
@@ -63,7 +58,6 @@ export function openRelay(chrome: RelayedChrome, options: RelayOptions): Relay {
     WebSocket: RelaySocket,
   });
   const clients = new Set<RelayClient>();
-  const { promise: closed, resolve } = Promise.withResolvers<void>();
   let ended: { code: number; reason: string } | undefined;
   let connecting = 0;
   const root = (): Promise<Root> => browserRoot(pipe);
@@ -71,13 +65,9 @@ export function openRelay(chrome: RelayedChrome, options: RelayOptions): Relay {
   let preparedRoot: Promise<Root> | undefined = root();
   preparedRoot.catch(() => undefined); // the client's own attempt tries again
 
-  const settle = (): void => {
-    if (ended && clients.size === 0) resolve();
-  };
   const close = (code: number, reason: string): void => {
     ended ??= { code, reason };
     for (const client of clients) client.close(code, reason);
-    settle();
   };
   const addClient = (socket: WebSocket, wire: Duplex, root: Root): void => {
     const client = openClient({ socket, wire, root, chrome, log, recorder });
@@ -88,7 +78,6 @@ export function openRelay(chrome: RelayedChrome, options: RelayOptions): Relay {
     void client.closed.then(() => {
       clients.delete(client);
       onClients?.(clients.size);
-      settle();
     });
     if (ended) client.close(ended.code, ended.reason);
   };
@@ -124,7 +113,6 @@ export function openRelay(chrome: RelayedChrome, options: RelayOptions): Relay {
   });
 
   return {
-    closed,
     close,
     get clients() {
       return clients.size;

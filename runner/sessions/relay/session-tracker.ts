@@ -3,6 +3,7 @@
  * contexts. Only the few messages about them are parsed. Pure, except for its state.
  */
 import type { Command } from '../../browser/cdp/command-policy.ts';
+import { startsWith } from '../../browser/cdp/split.ts';
 
 const ATTACHED = Buffer.from('{"method":"Target.attachedToTarget"');
 const DETACHED = Buffer.from('{"method":"Target.detachedFromTarget"');
@@ -16,14 +17,14 @@ type Call = { method: string; cdpSessionId: string };
 
 export type TargetInfo = { targetId: string; type: string };
 
-export type SessionListener = {
+type SessionListener = {
   onAttached(id: string, parent: string, target: TargetInfo | undefined): void;
   onDetached(id: string): void;
   /** `call`: the id sent to Chrome. Undefined: creation failed, or no response will arrive. */
   onContextCreated(browserContextId: string | undefined, call: number): void;
 };
 
-export type SessionTracker = {
+type SessionTracker = {
   /** A message from Chrome on a session of the client. */
   onMessage(raw: Buffer, cdpSessionId: string): void;
   /** A command of the client on one of its sessions; the id is unique to this command. */
@@ -78,10 +79,6 @@ export function openSessionTracker({
       return pending.size;
     },
   };
-}
-
-function startsWith(raw: Buffer, head: Buffer): boolean {
-  return raw.length >= head.length && raw.compare(head, 0, head.length, 0, head.length) === 0;
 }
 
 function membersOf(raw: Buffer, member: 'params' | 'result'): Record<string, unknown> {

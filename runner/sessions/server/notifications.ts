@@ -3,28 +3,30 @@
 import type { Clients } from '../../../proto/rpc/services.ts';
 import type { Leases } from '../../leases/leases.ts';
 import { type Following, follow, WAIT_MS } from '../../leases/long-poll.ts';
-import { followRevocations } from './revocations.ts';
+import type { Revocations } from './revocations.ts';
 
-type Options = Parameters<typeof followReleases>[0] & Parameters<typeof followRevocations>[0];
+type Options = Following & {
+  clients: Pick<Clients, 'runners'>;
+  runner: { runnerId: string; instanceId: string };
+  leases: Pick<Leases, 'release'>;
+  server: Pick<Revocations, 'revoke'>;
+};
 
 /** Settles when the signal aborts, or when this instance is superseded. */
 export async function followNotifications(options: Options): Promise<void> {
-  await Promise.all([followReleases(options), followRevocations(options)]);
-}
-
-/** Settles when the signal aborts, or when this instance is superseded. */
-export async function followReleases(
-  options: Following & {
-    clients: Pick<Clients, 'runners'>;
-    runner: { runnerId: string; instanceId: string };
-    leases: Pick<Leases, 'release'>;
-  },
-): Promise<void> {
-  const { clients, runner, leases } = options;
+  const { clients, runner, leases, server } = options;
   let knownLeaseIds: string[] = [];
-  await follow('releases', options, async (within) => {
-    const request = { ...runner, knownLeaseIds, waitMs: WAIT_MS };
-    ({ leaseIds: knownLeaseIds } = await clients.runners.awaitReleases(request, within));
-    leases.release(knownLeaseIds);
-  });
+  let knownKeyIds: string[] = [];
+  await Promise.all([
+    follow('releases', options, async (within) => {
+      const request = { ...runner, knownLeaseIds, waitMs: WAIT_MS };
+      ({ leaseIds: knownLeaseIds } = await clients.runners.awaitReleases(request, within));
+      leases.release(knownLeaseIds);
+    }),
+    follow('revocations', options, async (within) => {
+      const request = { knownKeyIds, waitMs: WAIT_MS };
+      ({ keyIds: knownKeyIds } = await clients.runners.awaitRevocations(request, within));
+      server.revoke(knownKeyIds);
+    }),
+  ]);
 }

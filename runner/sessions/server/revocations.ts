@@ -3,8 +3,6 @@
  * connection to a session ends. Core reports the keys and refuses new connections itself.
  */
 import type { Socket } from 'node:net';
-import type { Clients } from '../../../proto/rpc/services.ts';
-import { type Following, follow, WAIT_MS } from '../../leases/long-poll.ts';
 
 /**
  * For the close frame to be sent; then the socket is destroyed. Ours: within the second promised.
@@ -41,22 +39,6 @@ export function openRevocations(): Revocations {
       }
     },
   };
-}
-
-/** Settles when the signal aborts, or when this instance is superseded. */
-export async function followRevocations(
-  options: Following & {
-    clients: Pick<Clients, 'runners'>;
-    server: Pick<Revocations, 'revoke'>;
-  },
-): Promise<void> {
-  const { clients, server } = options;
-  let knownKeyIds: string[] = [];
-  await follow('revocations', options, async (within) => {
-    const request = { knownKeyIds, waitMs: WAIT_MS };
-    ({ keyIds: knownKeyIds } = await clients.runners.awaitRevocations(request, within));
-    server.revoke(knownKeyIds);
-  });
 }
 
 /** Safe between two frames, because `ws` writes each frame in one piece. */

@@ -3,9 +3,8 @@
  * session's signing key alone; core decides who gets one. Each route takes ?signingKey=; upgrades
  * also take &apiKeyId=, the public part of the API key whose revocation closes them.
  *   upgrade /connect, /   the session's relay
- *   upgrade /view         its live view (runner/sessions/live-view/live-view.ts); &target=<target
- *   id>, or the active page;
- *                         &until=<ms since 1970>, when it expires
+ *   upgrade /view         its live view (../live-view/live-view.ts); &target=<target id>, or the
+ *                         active page; &until=<ms since 1970>, when it expires
  *   GET /targets          its open pages, as JSON
  *   PUT /uploads/<name>   a file for its pages; answered when they can read it
  *   upgrade /devtools/page/<target id>   the relay, for that target alone
@@ -13,7 +12,6 @@
  */
 import { chmod } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Log } from '../../../proto/common/log.ts';
 import { asFault, Fault } from '../../../proto/rpc/errors.ts';
 import { openPages } from '../../browser/cdp/pages.ts';
@@ -23,6 +21,7 @@ import type { PutUpload, ServeView } from '../session.ts';
 import { discoveryOf } from './discovery.ts';
 import {
   type Exchange,
+  type KeyAuthenticatedServer,
   openKeyAuthenticatedServer,
   type Upgrade,
   type UpgradeHandler,
@@ -33,8 +32,8 @@ import { openRevocations, type Revocations } from './revocations.ts';
 export type RegisteredSession = {
   relay: UpgradeHandler;
   chrome: Pick<Chrome, 'pipe'>;
-  view?: ServeView;
-  putUpload?: PutUpload;
+  view?: ServeView | undefined;
+  putUpload?: PutUpload | undefined;
 };
 
 /** One open page, as reported by GET /targets. */
@@ -48,15 +47,10 @@ export type Target = {
   active: boolean;
 };
 
-export type SessionServer = AsyncDisposable & {
+/** `serve` takes sockets that a gateway on this machine accepted and handed off. */
+export type SessionServer = KeyAuthenticatedServer<RegisteredSession> & {
   /** The address that gateways connect to: unix:<path> or host:port. */
   address: string;
-  /** Routes requests with this key to the session until it is disposed. */
-  register(signingKey: string, session: RegisteredSession): Disposable;
-  /** Connections with this key wait until the session is registered, or until this is disposed. */
-  reserve(signingKey: string): Disposable;
-  /** Serves a socket that a gateway on this machine accepted and handed off. */
-  serve(socket: Socket): void;
   /** Closes the connections of these API keys. */
   revoke: Revocations['revoke'];
 };
@@ -68,28 +62,21 @@ export async function openSessionServer(options: {
 }): Promise<SessionServer> {
   const { where, log } = options;
   const revocations = openRevocations();
-  const { register, reserve, serve, ...server } =
-    await openKeyAuthenticatedServer<RegisteredSession>(where, {
-      upgrade(session, upgrade) {
-        const keyId = upgrade.url.searchParams.get('apiKeyId');
-        const isGood = keyId === null || revocations.track(keyId, upgrade.socket);
-        if (isGood) serveUpgrade(session, upgrade);
-        else refuse(upgrade.socket, 401, 'Invalid signing key.');
-      },
-      answer: (session, exchange) => answer(session, exchange, log),
-      version,
-      // core authorised the request just now, so the session has ended since
-      unauthorized: { statusCode: 410, message: 'The session has ended.' },
-    });
+  const server = await openKeyAuthenticatedServer<RegisteredSession>(where, {
+    upgrade(session, upgrade) {
+      const keyId = upgrade.url.searchParams.get('apiKeyId');
+      const isGood = keyId === null || revocations.track(keyId, upgrade.socket);
+      if (isGood) serveUpgrade(session, upgrade);
+      else refuse(upgrade.socket, 401, 'Invalid signing key.');
+    },
+    answer: (session, exchange) => answer(session, exchange, log),
+    version,
+    // core authorised the request just now, so the session has ended since
+    unauthorized: { statusCode: 410, message: 'The session has ended.' },
+  });
   if (typeof where === 'string') await chmod(where, 0o600);
-  return {
-    address: typeof where === 'string' ? `unix:${where}` : addressOf(where),
-    register,
-    reserve,
-    serve,
-    revoke: revocations.revoke,
-    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
-  };
+  const address = typeof where === 'string' ? `unix:${where}` : addressOf(where);
+  return { ...server, address, revoke: revocations.revoke };
 }
 
 function addressOf({ host, port }: { host: string; port: number }): string {
@@ -137,12 +124,12 @@ type Version = { product: string; protocolVersion: string; userAgent: string; js
 
 /** The fields of Chrome's own /json/version. */
 async function version({ chrome }: RegisteredSession): Promise<Record<string, string>> {
-  const said = (await chrome.pipe.call('Browser.getVersion')) as Version;
+  const found = (await chrome.pipe.call('Browser.getVersion')) as Version;
   return {
-    Browser: said.product,
-    'Protocol-Version': said.protocolVersion,
-    'User-Agent': said.userAgent,
-    'V8-Version': said.jsVersion,
+    Browser: found.product,
+    'Protocol-Version': found.protocolVersion,
+    'User-Agent': found.userAgent,
+    'V8-Version': found.jsVersion,
   };
 }
 

@@ -8,8 +8,8 @@ const test = suite('core/api/authentication');
 
 const TOKENS = { runner: 'r'.repeat(43), gateway: 'g'.repeat(43), operator: 'o'.repeat(43) };
 
-/** An authenticator over these keys, and how often it asked for one. */
-function doorOf(...keys: string[]) {
+/** An authenticator over these keys, with the number of its look-ups. */
+function authenticatorOf(...keys: string[]) {
   const clock = testClock();
   const live = new Set(keys.map((key) => hashOf(key).toString('hex')));
   const asked = { times: 0 };
@@ -29,7 +29,7 @@ function doorOf(...keys: string[]) {
   return { enter: entrance.authenticate, forgetKey: entrance.forgetKey, clock, live, asked, uses };
 }
 
-test('a key reads svc_, public id, 43 characters, checksum', () => {
+test('an API key is svc_, public id, 43 characters, checksum', () => {
   const { key, publicId } = newApiKey();
   assert.match(key, /^svc_[a-z0-9]{8}_[A-Za-z0-9_-]{49}$/);
   assert.ok(key.startsWith(`svc_${publicId}_`));
@@ -37,9 +37,9 @@ test('a key reads svc_, public id, 43 characters, checksum', () => {
   assert.is.not(newApiKey().key, key);
 });
 
-test('a key opens its project, any other text does not', async () => {
+test('an API key authenticates its project, other text does not', async () => {
   const { key } = newApiKey();
-  const { enter } = doorOf(key);
+  const { enter } = authenticatorOf(key);
   const caller = { kind: 'project', projectId: 'p', keyId: 'abcdefgh' };
   assert.equal(await enter({ 'x-svc-api-key': key }), caller);
   for (const text of [`${key}x`, key.slice(0, -1), key.toUpperCase(), 'x', TOKENS.runner]) {
@@ -49,8 +49,8 @@ test('a key opens its project, any other text does not', async () => {
   }
 });
 
-test('no key and an empty one are told how to send it', async () => {
-  const { enter } = doorOf();
+test('the error for a missing or empty key names the header', async () => {
+  const { enter } = authenticatorOf();
   for (const metadata of [{}, { 'x-svc-api-key': '' }, { authorization: 'Basic abc' }]) {
     const fault = await faultOf(enter(metadata));
     assert.is(fault.reason, 'API_KEY_MISSING');
@@ -58,8 +58,8 @@ test('no key and an empty one are told how to send it', async () => {
   }
 });
 
-test('a token tells the runner from the gateway and the operator', async () => {
-  const { enter, asked } = doorOf();
+test('each token authenticates its role: runner, gateway, operator', async () => {
+  const { enter, asked } = authenticatorOf();
   assert.equal(await enter({ authorization: `Bearer ${TOKENS.runner}` }), { kind: 'runner' });
   assert.equal(await enter({ authorization: `bearer ${TOKENS.gateway}` }), { kind: 'gateway' });
   assert.equal(await enter({ authorization: `Bearer ${TOKENS.operator}` }), { kind: 'operator' });
@@ -68,9 +68,9 @@ test('a token tells the runner from the gateway and the operator', async () => {
   assert.is(fault.reason, 'API_KEY_INVALID');
 });
 
-test('a key opens its project as a Bearer too, and not beside another key', async () => {
+test('a key is accepted as a Bearer token, and not together with another key', async () => {
   const { key } = newApiKey();
-  const { enter } = doorOf(key);
+  const { enter } = authenticatorOf(key);
   const authorization = `Bearer ${key}`;
   const caller = { kind: 'project', projectId: 'p', keyId: 'abcdefgh' };
   assert.equal(await enter({ authorization }), caller);
@@ -81,8 +81,8 @@ test('a key opens its project as a Bearer too, and not beside another key', asyn
   }
 });
 
-test('a key is remembered for a second, and a revoked one no longer', async () => {
-  const { enter, clock, live, asked } = doorOf('k'.repeat(24));
+test('a key is cached for a second, also when another process revokes it', async () => {
+  const { enter, clock, live, asked } = authenticatorOf('k'.repeat(24));
   const metadata = { 'x-svc-api-key': 'k'.repeat(24) };
   await enter(metadata);
   await enter(metadata);
@@ -92,8 +92,8 @@ test('a key is remembered for a second, and a revoked one no longer', async () =
   assert.is((await faultOf(enter(metadata))).reason, 'API_KEY_INVALID');
 });
 
-test('a key that is revoked here is not remembered at all, others are', async () => {
-  const { enter, forgetKey, live, asked } = doorOf('k'.repeat(24));
+test('revoking a key removes it from the cache, and no other key', async () => {
+  const { enter, forgetKey, live, asked } = authenticatorOf('k'.repeat(24));
   const metadata = { 'x-svc-api-key': 'k'.repeat(24) };
   await enter(metadata);
   forgetKey('zzzzzzzz');
@@ -104,8 +104,8 @@ test('a key that is revoked here is not remembered at all, others are', async ()
   assert.is((await faultOf(enter(metadata))).reason, 'API_KEY_INVALID');
 });
 
-test('a use is written down once in a minute', async () => {
-  const { enter, clock, uses } = doorOf('k'.repeat(24));
+test('the last use is stored once per minute', async () => {
+  const { enter, clock, uses } = authenticatorOf('k'.repeat(24));
   const metadata = { 'x-svc-api-key': 'k'.repeat(24) };
   const first = clock.now();
   for (let n = 0; n < 60; n++) {

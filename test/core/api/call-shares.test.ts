@@ -1,4 +1,4 @@
-/** Calls of all projects that are under way: one project's flood leaves room for another. */
+/** Calls in progress of all projects: a flood from one project leaves capacity for another. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
@@ -9,7 +9,7 @@ const test = suite('core/api/call-shares');
 const FLOOD = 6_000;
 const PAGE = { limit: undefined, cursor: undefined };
 
-test('a flood of calls of one project leaves the store to another', async () => {
+test("a flood of calls of one project does not refuse another project's call", async () => {
   await using app = await boot();
   const { operators, contexts } = app.clients;
   await operators.createProject({ name: 'second', limits: {} }, app.asOperator);

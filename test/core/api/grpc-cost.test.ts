@@ -1,6 +1,6 @@
 /**
  * The cost of a message over gRPC: the largest messages of many members, sent as bytes to a real
- * core. Decoded, the first of them takes 2.6 s of the thread that serves everybody.
+ * core. Decoding the first of them would take 2.6 s of the thread that serves all calls.
  */
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';

@@ -1,4 +1,4 @@
-/** Reflection as grpcurl uses it: files by name, by symbol, and all that they import. */
+/** Reflection as grpcurl uses it: files by name and by symbol, with all their imports. */
 import { join } from 'node:path';
 import { fromBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
@@ -69,7 +69,7 @@ reflection('a file is found by the name that it is imported by, with its imports
   }
 });
 
-reflection('every file that an answer names is found by that name', async () => {
+reflection('every file that a response names is found by that name', async () => {
   await using app = await openAsked();
   const services = [
     'tabern.v1.SessionService',

@@ -1,4 +1,4 @@
-/** A core with nothing to do asks its database nothing: no wake storm. */
+/** A core without work does not use its database: no wake storm. */
 import { Worker } from 'node:worker_threads';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -8,7 +8,7 @@ import { boot, HOLDER } from '../boot.ts';
 
 const idle = suite('core/api/idle');
 
-/** The operations that this process asks of its database thread from now on. */
+/** The operations that this process sends to its database thread from now on. */
 function watchStore(): Disposable & { asked: string[] } {
   const asked: string[] = [];
   const { postMessage } = Worker.prototype;
@@ -31,14 +31,14 @@ const countOf = (asked: readonly string[]) => {
   return counts;
 };
 
-/** Made at the first start, one after the other. Source: core/contexts/key-pool.ts. */
-const KEYS_AHEAD = 16;
+/** Key pairs that the first start generates. */
+const KEY_PAIRS = 1;
 
-idle('no-wake-storm: with a runner and a sender that wait, only the sweep asks', async () => {
+idle('no-wake-storm: with a waiting runner and sender, only the sweep uses the store', async () => {
   using store = watchStore();
-  await using app = await boot({ TABERN_SWEEP_MS: '500' });
+  await using app = await boot({ TABERN_SWEEP_MS: '500', TABERN_KEY_PAIRS: String(KEY_PAIRS) });
   const sender = { senderId: 'one', instanceId: newId(), max: 64, waitMs: 5_000 };
-  await until(() => countOf(store.asked)['addKeyPair'] === KEYS_AHEAD);
+  await until(() => countOf(store.asked)['addKeyPair'] === KEY_PAIRS);
   const before = store.asked.length;
   const leaving = new AbortController();
   const options = { signal: leaving.signal };
@@ -57,7 +57,7 @@ idle('no-wake-storm: with a runner and a sender that wait, only the sweep asks',
   assert.equal(rest, { claimDeliveries: 1, leaseWork: 1 });
 });
 
-idle('no-wake-storm: what is due later is asked for when it is due, not before', async () => {
+idle('no-wake-storm: a delivery that is due later is claimed when it is due', async () => {
   await using app = await boot({ TABERN_SWEEP_MS: '500' });
   const wanted = { endpoint: 'https://example.com/', eventTypes: ['functions.builds.running'] };
   await app.clients.webhooks.createWebhook(wanted, app.asProject);

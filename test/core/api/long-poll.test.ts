@@ -1,4 +1,4 @@
-/** A long poll looks, listens and ends: on a store whose wakes the test makes. */
+/** A long poll reads, listens and ends, on a store whose wake-ups the test sends. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { longPoll, type PollOptions, waitUntil } from '../../../core/api/long-poll.ts';
@@ -6,7 +6,11 @@ import { errorOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 
 const test = suite('core/api/long-poll');
-const MINUTE_MS = 60_000;
+const WAIT_MS = 20_000;
+const callOf = ({ signal }: AbortController) => ({
+  signal,
+  deadline: performance.now() + 2 * WAIT_MS,
+});
 
 /** A poll of one number: `looks` counts, `set` changes it and wakes. */
 function counter() {
@@ -28,22 +32,23 @@ function counter() {
   };
   const poll = (options: Partial<PollOptions<number>> = {}, lookNow = look) =>
     longPoll(store, 'sessions', lookNow, {
-      until: performance.now() + MINUTE_MS,
+      call: callOf(new AbortController()),
+      closing: new AbortController().signal,
+      waitMs: WAIT_MS,
       isDone: (value) => value > 0,
-      signal: new AbortController().signal,
       ...options,
     });
   return { state, look, set, poll };
 }
 
-test('what is done at the first look is answered without a wait', async () => {
+test('a final first result is returned without waiting', async () => {
   const { state, set, poll } = counter();
   set(1);
   assert.is(await poll(), 1);
   assert.equal([state.looks, state.listeners.size], [1, 0]);
 });
 
-test('a wake makes it look again, until it is done', async () => {
+test('a wake causes another read, until the result is final', async () => {
   const { state, set, poll } = counter();
   const polled = poll({ isDone: (value) => value > 1 });
   await until(() => state.looks === 1);
@@ -54,7 +59,7 @@ test('a wake makes it look again, until it is done', async () => {
   assert.equal([state.looks, state.listeners.size], [3, 0]);
 });
 
-test('a change while it looks is not missed', async () => {
+test('a change during a read is not missed', async () => {
   const { state, look, set, poll } = counter();
   const polled = poll({}, async () => {
     const found = await look();
@@ -65,39 +70,39 @@ test('a change while it looks is not missed', async () => {
   assert.is(state.looks, 2);
 });
 
-test('without time it looks once; at the end of its time once more', async () => {
+test('a poll without time reads once; a poll reads again when its time is over', async () => {
   const { state, poll } = counter();
-  assert.is(await poll({ until: performance.now() }), 0);
+  assert.is(await poll({ waitMs: 0 }), 0);
   assert.is(state.looks, 1);
-  assert.is(await poll({ until: performance.now() + 20 }), 0);
+  assert.is(await poll({ waitMs: 20 }), 0);
   assert.ok(state.looks >= 3);
 });
 
-test('a signal ends it with what was found, and nothing is looked for any more', async () => {
+test('an aborted signal ends the poll with the last result and without further reads', async () => {
   const { state, poll } = counter();
   const over = new AbortController();
-  const polled = poll({ signal: over.signal });
+  const polled = poll({ call: callOf(over) });
   await until(() => state.looks === 1);
   over.abort();
   assert.is(await polled, 0);
   assert.equal([state.looks, state.listeners.size], [1, 0]);
-  assert.is(await poll({ signal: over.signal }), 0, 'one that has aborted before');
+  assert.is(await poll({ call: callOf(over) }), 0, 'one that has aborted before');
   assert.is(state.looks, 2);
 });
 
-test('what comes due is looked for although nothing woke', async () => {
+test('a result that becomes due is read without a wake', async () => {
   const { state, poll } = counter();
   assert.is(await poll({ againMs: () => 5, isDone: () => state.looks === 3 }), 0);
 });
 
-test('a look that fails ends it, and listens no more', async () => {
+test('a failed read ends the poll and its subscription', async () => {
   const { state, poll } = counter();
   const broken = new Error('no database');
   assert.is(await errorOf(poll({}, () => Promise.reject(broken))), broken);
   assert.is(state.listeners.size, 0);
 });
 
-test('a wait ends before its call, and within the limit', () => {
+test('a wait ends before the deadline of its call, and within the limit', () => {
   const at = performance.now();
   const leftMs = (waitMs: number, callMs: number, maxMs?: number) =>
     Math.round((waitUntil({ deadline: at + callMs }, waitMs, maxMs) - at) / 100) * 100;

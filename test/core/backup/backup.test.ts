@@ -47,7 +47,7 @@ async function coreOn(dataDir: string, now = Date.now) {
   return startCore(config, openLog({ role: 'core', level: 'silent' }), { now });
 }
 
-test('what was there when it was taken is there again, and serves', async () => {
+test('a restored directory has all data of the backup, and serves', async () => {
   await using app = await boot();
   const functionId = await app.publish({ name: 'title' });
   const { id: contextId } = await app.clients.contexts.createContext({ name: 'login' }, asProject);
@@ -77,7 +77,7 @@ test('what was there when it was taken is there again, and serves', async () => 
   assert.is(String(Buffer.concat(chunks)), 'some bytes of an archive');
 });
 
-test('with writers at work each restored row has its blob, and nothing is torn', async () => {
+test('with concurrent writers each restored row has its blob', async () => {
   await using app = await boot();
   const over = new AbortController();
   const writers = [1, 2, 3].map(async () => {
@@ -101,7 +101,7 @@ test('with writers at work each restored row has its blob, and nothing is torn',
   }
 });
 
-test('without the master key no secret in it opens; the key may come from elsewhere', async () => {
+test('without the master key no secret opens; it may be provided separately', async () => {
   await using app = await boot();
   await app.clients.contexts.createContext({ name: 'login' }, asProject);
   const tar = await taken(app, false);
@@ -122,7 +122,7 @@ test('without the master key no secret in it opens; the key may come from elsewh
   assert.is(projects.length, 1);
 });
 
-test('a directory that is not empty is left as it is', async () => {
+test('a directory that is not empty is not changed', async () => {
   await using app = await boot();
   const tar = await taken(app);
   await using target = tempDirectory();
@@ -132,7 +132,7 @@ test('a directory that is not empty is left as it is', async () => {
   assert.equal(readdirSync(target.path), ['mine']);
 });
 
-test('a file that has rotted is left out and said, and the rest restores', async () => {
+test('a damaged file is left out and reported, and the rest is restored', async () => {
   await using app = await boot();
   const blobId = await app.upload('the bytes of a blob');
   writeFileSync(join(app.dir, 'blobs', blobId), 'THE bytes of a blob');
@@ -160,7 +160,7 @@ test('a database that names paths as files is refused', async () => {
   assert.not.ok(existsSync(dataDir));
 });
 
-test('a directory that cannot be made, or is none, is said', async () => {
+test('a directory that cannot be created is an error', async () => {
   await using target = tempDirectory();
   const file = join(target.path, 'file');
   writeFileSync(file, 'kept');
@@ -170,7 +170,7 @@ test('a directory that cannot be made, or is none, is said', async () => {
   }
 });
 
-test('a backup that is cut, changed or something else restores to nothing', async () => {
+test('a truncated, changed or foreign backup restores nothing', async () => {
   await using app = await boot();
   await app.upload('the bytes of a blob');
   const tar = await taken(app);
@@ -197,7 +197,7 @@ test('a backup that is cut, changed or something else restores to nothing', asyn
   }
 });
 
-test('one at a time, and one that is left by its reader leaves nothing', async () => {
+test('one backup runs at a time, and an abandoned one leaves no file', async () => {
   await using app = await boot();
   const { clients, asOperator } = app;
   const first = clients.operators.createBackup({ withMasterKey: false }, asOperator);
@@ -211,7 +211,7 @@ test('one at a time, and one that is left by its reader leaves nothing', async (
   assert.not.ok(readdirSync(app.dir).includes('backup'));
 });
 
-test('files that are to go while one is taken go afterwards', async () => {
+test('files removed during a backup are deleted after it', async () => {
   await using folder = tempDirectory();
   const files = await openBlobFiles(folder.path);
   const parts = (async function* () {
@@ -226,7 +226,7 @@ test('files that are to go while one is taken go afterwards', async () => {
   assert.equal(readdirSync(folder.path), []);
 });
 
-test('a directory on which no core runs is backed up as it lies', async () => {
+test('a directory that no core uses is backed up offline', async () => {
   await using target = tempDirectory();
   const dataDir = join(target.path, 'data');
   const core = await coreOn(dataDir);

@@ -11,7 +11,7 @@ test('an id is a UUID v7 of its time', () => {
   assert.is(Number.parseInt(id.replace('-', '').slice(0, 12), 16), at);
 });
 
-test('ids sort as they were made, also within a millisecond and when the clock goes back', () => {
+test('ids sort in order of creation, also within a millisecond and if the clock goes back', () => {
   const at = Date.now() + 2_000;
   const ids = Array.from({ length: 20_000 }, (_, i) => newId(i < 10_000 ? at : at - 5));
   assert.equal([...ids].sort(), ids);

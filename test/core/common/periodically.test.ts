@@ -8,7 +8,7 @@ import { until } from '../../support/poll.ts';
 const test = suite('core/common/periodically');
 const FAILURE = 'sweep failed';
 
-/** A loop of 1,000 ms that notes what it does; each pause lasts until `next`. */
+/** A loop of 1,000 ms that records its steps; each pause lasts until `next`. */
 function scene(run: (signal: AbortSignal) => Promise<void>, firstMs?: number) {
   const pauses: number[] = [];
   const errors: unknown[][] = [];
@@ -32,7 +32,7 @@ function scene(run: (signal: AbortSignal) => Promise<void>, firstMs?: number) {
   };
 }
 
-test('it pauses before the first run and between two', async () => {
+test('the loop pauses before the first run and between two runs', async () => {
   let runs = 0;
   await using app = scene(async () => {
     runs += 1;
@@ -47,14 +47,14 @@ test('it pauses before the first run and between two', async () => {
   assert.equal(app.pauses, [1_000, 1_000, 1_000]);
 });
 
-test('the first run may have a time of its own', async () => {
+test('the first run may have its own delay', async () => {
   await using app = scene(async () => {}, 0);
   app.next();
   await until(() => app.pauses.length === 2);
   assert.equal(app.pauses, [0, 1_000]);
 });
 
-test('a run that fails is logged once, and the next one comes', async () => {
+test('a failed run is logged once, and the next one follows', async () => {
   const broken = new Error('no disk');
   let runs = 0;
   await using app = scene(async () => {
@@ -68,7 +68,7 @@ test('a run that fails is logged once, and the next one comes', async () => {
   assert.equal(app.errors, [[{ err: broken }, FAILURE]]);
 });
 
-test('an end waits for the run that is under way, and no other begins', async () => {
+test('disposal waits for the current run, and no other begins', async () => {
   const under = Promise.withResolvers<void>();
   let runs = 0;
   let isAborted = false;
@@ -91,7 +91,7 @@ test('an end waits for the run that is under way, and no other begins', async ()
   assert.is(runs, 1);
 });
 
-test('an end does not wait for a pause', async () => {
+test('disposal does not wait for a pause', async () => {
   const log = openLog({ role: 'test', level: 'silent' });
   let runs = 0;
   const run = () => {

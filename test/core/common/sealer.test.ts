@@ -21,12 +21,12 @@ function thrown(act: () => unknown): unknown {
   return undefined;
 }
 
-seal('what was sealed opens at its place', () => {
+seal('a sealed value opens at its place', () => {
   const sealer = sealerOf(randomBytes(32));
   assert.equal(sealer.open(sealer.seal(secret, 'a/1'), 'a/1'), secret);
 });
 
-seal('it opens from a plain Uint8Array, as it comes from the database thread', () => {
+seal('a sealed value opens from a plain Uint8Array, as the database thread sends it', () => {
   const sealer = sealerOf(randomBytes(32));
   assert.equal(sealer.open(new Uint8Array(sealer.seal(secret, 'a/1')), 'a/1'), secret);
 });
@@ -36,7 +36,7 @@ seal('the same secret is sealed differently each time', () => {
   assert.not.equal(sealer.seal(secret, 'a'), sealer.seal(secret, 'a'));
 });
 
-seal('elsewhere, changed, cut or under another key it does not open', () => {
+seal('a sealed value does not open elsewhere, changed, cut or under another key', () => {
   const sealer = sealerOf(randomBytes(32));
   const sealed = sealer.seal(secret, 'a/1');
   const other = sealerOf(randomBytes(32));
@@ -58,17 +58,20 @@ seal('elsewhere, changed, cut or under another key it does not open', () => {
   }
 });
 
-seal('the first start makes the key, for its owner alone, and later ones use it', async () => {
-  await using dir = tempDirectory();
-  const path = join(dir.path, 'keys', 'master.key');
-  const first = openSealer(path, null);
-  assert.is(statSync(path).mode & 0o777, 0o600);
-  assert.is(Buffer.from(readFileSync(path, 'utf8'), 'base64').length, 32);
-  const second = openSealer(path, first.check);
-  assert.equal(second.sealer.open(first.sealer.seal(secret, 'a'), 'a'), secret);
-});
+seal(
+  'the first start creates the key, readable by its owner only, and later starts use it',
+  async () => {
+    await using dir = tempDirectory();
+    const path = join(dir.path, 'keys', 'master.key');
+    const first = openSealer(path, null);
+    assert.is(statSync(path).mode & 0o777, 0o600);
+    assert.is(Buffer.from(readFileSync(path, 'utf8'), 'base64').length, 32);
+    const second = openSealer(path, first.check);
+    assert.equal(second.sealer.open(first.sealer.seal(secret, 'a'), 'a'), secret);
+  },
+);
 
-seal('a key without a database is kept: a first start that was cut short goes on', async () => {
+seal('a key without a database is kept: an interrupted first start continues with it', async () => {
   await using dir = tempDirectory();
   const path = join(dir.path, 'master.key');
   openSealer(path, null);

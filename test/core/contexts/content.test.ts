@@ -1,4 +1,4 @@
-/** What contexts hold: started from, saved, replaced, and dropped. Issue 4, points 2 and 5. */
+/** Content of contexts: loaded, saved, replaced and dropped. Issue 4, points 2 and 5. */
 
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
@@ -18,7 +18,7 @@ import { openContext, textOf } from './runs.ts';
 const silent = openLog({ role: 'core', level: 'silent' });
 const test = suite('core/contexts/content');
 
-test('a session starts from nothing, then from what the one before it saved', async () => {
+test('a session starts from no content, then from the previous save', async () => {
   await using app = await openContext();
   const first = await app.start();
   const { contextId, persist, publicKey, blobId, keys } = must(first.context, 'context');
@@ -36,7 +36,7 @@ test('a session starts from nothing, then from what the one before it saved', as
   assert.is(await textOf(app, second), 'one');
 });
 
-test('a sessionConfig names a context, and an invocation says otherwise', async () => {
+test("an invocation's context overrides that of sessionConfig", async () => {
   await using app = await openContext(
     {},
     '{"browserSettings":{"context":{"id":"$ID","persist":true}}}',
@@ -47,7 +47,7 @@ test('a sessionConfig names a context, and an invocation says otherwise', async 
   assert.is(other.context?.persist, false);
 });
 
-test('a context that is not there is a 404 at the invocation', async () => {
+test('a missing context is a 404 at the invocation', async () => {
   await using app = await openContext();
   const { id } = app.created;
   await app.clients.contexts.deleteContext({ id }, app.asProject);
@@ -67,7 +67,7 @@ test('a malformed context fails the build that configures it', async () => {
   }
 });
 
-test('all who share a context start, and the last save wins and is told so', async () => {
+test('sessions share a context; the last save wins and receives `replaced`', async () => {
   await using app = await openContext();
   const [one, two] = [await app.start(), await app.start()];
   const first = await app.save(one.leaseId, 'one');
@@ -78,7 +78,7 @@ test('all who share a context start, and the last save wins and is told so', asy
   assert.not.ok(app.files().includes(first.blobId), 'the replaced file is gone');
 });
 
-test('a save that is repeated says the same again and changes nothing', async () => {
+test('a repeated save has the same response and changes nothing', async () => {
   await using app = await openContext();
   const [one, two] = [await app.start(), await app.start()];
   await app.save(one.leaseId, 'one');
@@ -89,7 +89,7 @@ test('a save that is repeated says the same again and changes nothing', async ()
   assert.is(await textOf(app, await app.start()), 'two');
 });
 
-test('a save near the quota needs no room for what it replaces, and gets no more', async () => {
+test('replaced content does not count against the quota of a save', async () => {
   await using app = await openContext({ TABERN_CONTEXT_MIB: '1' });
   const text = (kib: number) => randomBytes(kib * 512).toString('base64');
   const run = await app.start();
@@ -104,7 +104,7 @@ test('a save near the quota needs no room for what it replaces, and gets no more
   assert.is((await faultOf(app.save(other.leaseId, text(1_200)))).reason, 'QUOTA_EXCEEDED');
 });
 
-test('a session keeps what it started from', async () => {
+test('the content that a session loaded is kept until the session ends', async () => {
   await using app = await openContext();
   const first = await app.start();
   await app.save(first.leaseId, 'one');
@@ -126,7 +126,7 @@ function workLeft(dir: string): unknown {
   }
 }
 
-test('so does one that was only offered; the sweep takes it when nobody does', async () => {
+test('content of an offered session is kept, and swept after the session', async () => {
   await using app = await openContext();
   const first = await app.start();
   const one = await app.save(first.leaseId, 'one');
@@ -156,7 +156,7 @@ test('so does one that was only offered; the sweep takes it when nobody does', a
   assert.ok(rest.includes(two.blobId));
 });
 
-test('the save of a deleted context is dropped, and its session ends well', async () => {
+test('the save of a deleted context is dropped, and its session is COMPLETED', async () => {
   await using app = await openContext();
   const one = await app.start();
   await app.clients.contexts.deleteContext({ id: app.created.id }, app.asProject);
@@ -169,7 +169,7 @@ test('the save of a deleted context is dropped, and its session ends well', asyn
   assert.is(session?.status, 'COMPLETED');
 });
 
-test('deleting a context deletes what it holds', async () => {
+test('deleting a context deletes its content', async () => {
   await using app = await openContext();
   const one = await app.start();
   const { blobId } = await app.save(one.leaseId, 'one');
@@ -179,7 +179,7 @@ test('deleting a context deletes what it holds', async () => {
   assert.not.ok(app.files().includes(blobId));
 });
 
-test('a context deleted between acceptance and lease leaves the session without one', async () => {
+test('a session whose context is deleted before the lease starts without one', async () => {
   await using app = await openContext();
   await app.accept({ id: app.created.id, persist: true });
   await app.clients.contexts.deleteContext({ id: app.created.id }, app.asProject);
@@ -187,7 +187,7 @@ test('a context deleted between acceptance and lease leaves the session without 
   assert.is(run.context, undefined);
 });
 
-test('only persist saves, and only with a blob written for it', async () => {
+test('only a session with persist saves, and only a blob of its lease', async () => {
   await using app = await openContext();
   const reading = await app.start({ id: app.created.id });
   const refused = await faultOf(app.save(reading.leaseId, 'no'));
@@ -204,7 +204,7 @@ test('only persist saves, and only with a blob written for it', async () => {
   assert.is(await textOf(app, await app.start()), null);
 });
 
-test('a lease that is lost or superseded saves nothing', async () => {
+test('a lost or superseded lease saves nothing', async () => {
   await using app = await openContext();
   const one = await app.start();
   const blobId = await app.write(one.leaseId, 'one');
@@ -217,7 +217,7 @@ test('a lease that is lost or superseded saves nothing', async () => {
   assert.is((await faultOf(download)).reason, 'RESOURCE_NOT_FOUND');
 });
 
-test('content whose file is lost fails its session, and nobody else', async () => {
+test('content with a missing file fails its session only', async () => {
   await using app = await openContext();
   const one = await app.start();
   const { blobId } = await app.save(one.leaseId, 'one');

@@ -64,7 +64,7 @@ async function boot(ready = 20) {
   };
 }
 
-contexts('creation answers the four required fields, and where to upload', async () => {
+contexts('creation returns the four required members and the upload URL', async () => {
   await using app = await boot();
   const made = await app.create('profile');
   assert.equal(Object.keys(made).sort(), [
@@ -83,7 +83,7 @@ contexts('creation answers the four required fields, and where to upload', async
   assert.is(app.taken(), 1);
 });
 
-contexts('each context has a key pair of its own, which leaves the pool', async () => {
+contexts('each context has its own key pair, taken from the pool', async () => {
   await using app = await boot(2);
   const [one, two] = [await app.create(), await app.create()];
   assert.is.not(one.publicKey, two.publicKey);
@@ -119,7 +119,7 @@ for (const [what, name] of [
 }
 
 contexts(
-  '128 characters around which there is white space pass, whatever their units',
+  '128 characters with surrounding white space are accepted, whatever their UTF-16 length',
   async () => {
     await using app = await boot();
     await app.create(`  ${'x'.repeat(128)}  `);
@@ -135,7 +135,7 @@ for (const [what, first, second] of [
   ['case that depends on its place', 'ΟΔΟΣ', 'οδος'],
   ['case that changes the length', 'Straße', 'STRASSE'],
 ] as const) {
-  contexts(`two names that differ in ${what} are one`, async () => {
+  contexts(`two names that differ in ${what} are the same name`, async () => {
     await using app = await boot(2);
     await app.create(first);
     const fault = await faultOf(app.create(second));
@@ -151,7 +151,7 @@ contexts('contexts without a name do not collide', async () => {
   await app.create();
 });
 
-contexts('a deleted context is gone, its name is free, its private key is wiped', async () => {
+contexts('deleting a context frees its name and wipes its private key', async () => {
   await using app = await boot();
   const { id } = await app.create('one');
   assert.equal(await app.service.deleteContext({ id }, app.caller), {});
@@ -197,17 +197,20 @@ contexts("a projectId that is not the key's is refused", async () => {
   await app.service.createContext({ projectId: app.projectId, name: undefined }, app.caller);
 });
 
-contexts('an update answers as creation does, with a newer URL, and changes nothing', async () => {
-  await using app = await boot();
-  const made = await app.create('one');
-  const before = app.rows('SELECT * FROM contexts');
-  app.clock.advance(1_000);
-  const { uploadUrl, ...rest } = await app.service.updateContext({ id: made.id }, app.caller);
-  assert.equal({ ...rest, uploadUrl: made.uploadUrl }, made);
-  assert.is.not(uploadUrl, made.uploadUrl);
-  assert.is((await app.links.read('PUT', uploadUrl)).id, made.id);
-  assert.equal(app.rows('SELECT * FROM contexts'), before);
-});
+contexts(
+  'an update returns the members of creation with a new URL, and changes nothing',
+  async () => {
+    await using app = await boot();
+    const made = await app.create('one');
+    const before = app.rows('SELECT * FROM contexts');
+    app.clock.advance(1_000);
+    const { uploadUrl, ...rest } = await app.service.updateContext({ id: made.id }, app.caller);
+    assert.equal({ ...rest, uploadUrl: made.uploadUrl }, made);
+    assert.is.not(uploadUrl, made.uploadUrl);
+    assert.is((await app.links.read('PUT', uploadUrl)).id, made.id);
+    assert.equal(app.rows('SELECT * FROM contexts'), before);
+  },
+);
 
 contexts('a list pages from the newest, without repeats or gaps', async () => {
   await using app = await boot();

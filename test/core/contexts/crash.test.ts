@@ -1,4 +1,4 @@
-/** kill -9 in the middle of a save keeps the old content whole; what is over is swept. */
+/** kill -9 in the middle of a save keeps the old content complete; leftovers are swept. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
-import { sweepBlobFiles } from '../../../core/files/blob-files.ts';
+import { sweepFiles } from '../../../core/files/orphan-sweep.ts';
 import { openStore } from '../../../core/store/thread.ts';
 import { must } from '../../../proto/common/must.ts';
 import { ENGINES, openBench, T0 } from '../store/engines.ts';
@@ -45,7 +45,7 @@ for (const [point, isSaved] of [
   ['before-commit:1', false],
   ['after-commit:1', true],
 ] as const) {
-  test(`killed at ${point}, the content is ${isSaved ? 'the new' : 'the old'}, whole`, async () => {
+  test(`killed at ${point}, the content is completely ${isSaved ? 'new' : 'old'}`, async () => {
     const { bench, folder, projectId, id, old, next } = await openWithContent();
     await using _ = bench;
     await bench.store.close();
@@ -57,13 +57,10 @@ for (const [point, isSaved] of [
     const expected = isSaved ? next : old;
     assert.is(content?.blobId, expected);
     assert.ok(await store.getBlob(expected));
-    // At the next start: files without a row go, and then rows that nobody holds with their files.
+    // At the next start, files without a row are removed, then unreferenced rows with their files.
     const later = Date.now() + 7_200_000;
-    await sweepBlobFiles(folder, {
-      known: (ids) => store.knownBlobs(ids),
-      remove: async (name) => rmSync(join(folder, name)),
-      now: later,
-    });
+    const files = { remove: async (name: string) => rmSync(join(folder, name)) };
+    await sweepFiles({ store, files, folder, wall: () => later });
     assert.equal(readdirSync(folder).sort(), (isSaved ? [next] : [old, next]).sort());
     const unused = await store.removeUnusedBlobs({ before: later, max: 10 });
     assert.equal(unused, isSaved ? [] : [next]);
@@ -72,7 +69,7 @@ for (const [point, isSaved] of [
   });
 }
 
-test("another project's blobs and contexts are none", async () => {
+test('blobs and contexts of another project are not found', async () => {
   const { bench, projectId, id, old } = await openWithContent();
   await using _ = bench;
   const other = await bench.project('other');
@@ -86,7 +83,7 @@ test("another project's blobs and contexts are none", async () => {
   assert.is((await bench.store.getContextContent({ id, projectId }))?.blobId, old);
 });
 
-test('a blob is the content of one context at most, and content is never dropped', async () => {
+test('a blob is the content of one context at most, and content is not dropped', async () => {
   const { bench, projectId, old } = await openWithContent();
   await using _ = bench;
   const pair = { publicKey: 'public', privateKey: Buffer.from('sealed'), at: T0 };

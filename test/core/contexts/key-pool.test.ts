@@ -18,7 +18,7 @@ const log = openLog({ role: 'test', level: 'silent' });
 const sealer = sealerOf(Buffer.alloc(32, 1));
 
 keyPool(
-  'the pool makes sealed RSA keys of 3072 bits; who comes to an empty one waits for them',
+  'the pool generates sealed RSA keys of 3072 bits; calls wait while it is empty',
   async () => {
     await using bare = bareStore();
     const { store } = bare;
@@ -50,7 +50,7 @@ keyPool(
   },
 );
 
-keyPool('who cannot wait long enough is told to come back, before the deadline', async () => {
+keyPool('a call that cannot wait long enough is KEYS_NOT_READY before its deadline', async () => {
   await using bare = bareStore();
   const { store } = bare;
   await using keys = openKeyPool({ store, sealer, log, now: Date.now, readyTarget: 0 });

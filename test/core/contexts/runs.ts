@@ -68,7 +68,7 @@ export async function openContext(env = {}, config = '') {
   };
 }
 
-/** What the work's content says, opened as a runner does: with the keys that came along. */
+/** The text in the work's content, decrypted with the keys of the work item as a runner does. */
 export async function textOf(
   { clients, asRunner }: Booted,
   { context }: Run,

@@ -15,7 +15,7 @@ async function refusal(uploads: ReturnType<typeof openUploads>, projectId: strin
   );
 }
 
-test('a project has one upload at a time, and another project its own', async () => {
+test('a project has one upload at a time, independent of other projects', async () => {
   const uploads = openUploads();
   const first = uploads.begin('one');
   assert.is(await refusal(uploads, 'one'), 'CONCURRENCY_LIMIT');
@@ -24,7 +24,7 @@ test('a project has one upload at a time, and another project its own', async ()
   assert.is(await refusal(uploads, 'one'), 'begun');
 });
 
-test('an upload that is being proved is still under way; proving is never refused', async () => {
+test('an upload counts until its verification ends; a verification is not refused', async () => {
   const uploads = openUploads();
   const bringing = uploads.begin('one');
   const proofs = [uploads.prove('one'), uploads.prove('one')];

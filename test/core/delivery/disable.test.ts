@@ -4,11 +4,10 @@
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { readCoreConfig } from '../../../core/config.ts';
 import {
-  afterAttempt,
+  afterAttempt as afterAttemptBy,
   type FailureStreak,
-  FIVE_DAYS,
-  NO_STREAK,
   withoutGap,
 } from '../../../core/delivery/disable.ts';
 import { delayMs } from '../../../core/delivery/retry-schedule.ts';
@@ -17,6 +16,16 @@ const disable = suite('core/delivery/disable');
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const START = Date.UTC(2026, 0, 1);
+const FIVE_DAYS = readCoreConfig({}).webhookRule;
+const NO_STREAK = { firstFailureAt: null, lastAttemptAt: null, consecutiveFailures: 0 };
+
+function afterAttempt(
+  before: FailureStreak,
+  attempt: { ok: boolean; at: number },
+  rule = FIVE_DAYS,
+) {
+  return afterAttemptBy(before, attempt, rule);
+}
 
 /** The attempts of an event at `at`, all of which fail. */
 function attemptsOf(at: number): number[] {
@@ -107,11 +116,11 @@ disable('read literally, the first attempt after a silence disables too', () => 
   assert.is(afterAttempt(streak, { at, ok: true }, rule).disables, false);
 });
 
-disable('a streak without failures has nothing to shift', () => {
+disable('downtime does not change a streak without failures', () => {
   assert.equal(withoutGap(NO_STREAK, DAY), NO_STREAK);
 });
 
-disable('reports that come out of order do not set time back', () => {
+disable('reports out of order do not set the last attempt back', () => {
   const first = afterAttempt(NO_STREAK, { at: START + 1_000, ok: false }).streak;
   const second = afterAttempt(first, { at: START, ok: false }).streak;
   assert.is(second.lastAttemptAt, START + 1_000);

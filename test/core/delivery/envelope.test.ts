@@ -19,7 +19,7 @@ const event = {
 };
 const read = (data: Record<string, unknown>) => JSON.parse(envelope({ ...event, data }).toString());
 
-suiteOf('it has the keys of the interface and the time of the event', () => {
+suiteOf('the envelope has the keys of the interface and the time of the event', () => {
   assert.equal(read({ status: 'COMPLETED', results: { n: 1 } }), {
     id: 'e1',
     type: 'functions.invocations.completed',
@@ -30,11 +30,11 @@ suiteOf('it has the keys of the interface and the time of the event', () => {
   });
 });
 
-suiteOf('params are left out', () => {
+suiteOf('params are omitted', () => {
   assert.not('params' in read({ params: { password: 'x' }, results: null }).data);
 });
 
-suiteOf('results that do not fit become null, and it says so', () => {
+suiteOf('results beyond the limit become null, with resultsTruncated', () => {
   const { data } = read({ status: 'COMPLETED', results: 'x'.repeat(BODY_MAX_BYTES) });
   assert.equal(data, { status: 'COMPLETED', results: null, resultsTruncated: true });
 });
@@ -47,19 +47,19 @@ suiteOf('the limit is 20 KiB of the whole body', () => {
   assert.is(read({ results: `${fits}x` }).data.results, null);
 });
 
-suiteOf('a cause keeps its code and the beginning of its message', () => {
+suiteOf('a cause keeps its code and the start of its message', () => {
   const { data } = read({ cause: { code: 'WORKLOAD_ERROR', message: 'ü'.repeat(5_000) } });
   assert.is(data.cause.code, 'WORKLOAD_ERROR');
   assert.is(Buffer.byteLength(data.cause.message), CAUSE_MAX_BYTES);
   assert.not('resultsTruncated' in data);
 });
 
-suiteOf('anything else that is too large becomes null and is named', () => {
+suiteOf('other members beyond the limit become null and are listed in truncated', () => {
   const { data } = read({ id: 'b1', builtFunctions: ['x'.repeat(BODY_MAX_BYTES)] });
   assert.equal(data, { id: 'b1', builtFunctions: null, truncated: ['builtFunctions'] });
 });
 
-suiteOf('a cut text ends with a whole character', () => {
+suiteOf('a truncated text ends with a whole character', () => {
   assert.is(cutUtf8('a🦊b', 4), 'a');
   assert.is(cutUtf8('a🦊b', 5), 'a🦊');
   assert.is(cutUtf8('abc', 3), 'abc');

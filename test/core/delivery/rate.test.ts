@@ -3,8 +3,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
   BREAKER_AFTER,
+  CAP_MAX,
   capOf,
-  FULL_PACE,
   type Pace,
   paceAfter,
   pacedAfter,
@@ -12,6 +12,7 @@ import {
 } from '../../../core/delivery/rate.ts';
 
 const pace = suite('core/delivery/rate');
+const FULL_PACE: Pace = { cap: CAP_MAX, breakerMs: 0, notBefore: 0 };
 const failed = { outcome: 'http', status: 500, at: 0, failuresInRow: 1 };
 
 for (const [what, attempt] of [
@@ -33,7 +34,7 @@ for (const [what, attempt] of [
   });
 }
 
-pace('another failure leaves the cap', () => {
+pace('another failure does not change the cap', () => {
   for (const attempt of [failed, { ...failed, outcome: 'connect', status: 0 }]) {
     assert.equal(paceAfter(FULL_PACE, attempt), FULL_PACE);
   }
@@ -52,7 +53,7 @@ pace('the 20th failure in a row opens the breaker: one probe, 1 s doubling to 60
   assert.equal(waits.slice(18), [0, 1, 2, 4, 8, 16, 32, 60, 60, 60]);
 });
 
-pace('what was in flight when the breaker opened does not lengthen its wait', () => {
+pace('attempts in flight when the breaker opened do not extend its wait', () => {
   const open = paceAfter(FULL_PACE, { ...failed, at: 100, failuresInRow: 20 });
   assert.equal(paceAfter(open, { ...failed, at: 101, failuresInRow: 21 }), open);
   const probe = paceAfter(open, { ...failed, at: 1_100, failuresInRow: 22 });
@@ -65,7 +66,7 @@ pace('the first success closes the breaker', () => {
   assert.equal(closed, FULL_PACE);
 });
 
-pace('the rate gives a second of it at once, then one every 20 ms', () => {
+pace("the rate allows a second's deliveries at once, then one every 20 ms", () => {
   assert.is(tokensOf(0, 10_000, 50), 50);
   const spent = pacedAfter(0, 10_000, { count: 50, ratePerS: 50 });
   assert.is(tokensOf(spent, 10_000, 50), 0);

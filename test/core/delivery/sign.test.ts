@@ -10,7 +10,7 @@ const id = '019a7d3e-0000-7000-8000-000000000001';
 const now = () => Math.floor(Date.now() / 1_000);
 const body = Buffer.from('{"id":"x","text":"grüße \\u2028 🦊"}');
 
-sign('signing-vectors: the vector of the specification comes out', () => {
+sign('signing-vectors: the signature equals the vector of the specification', () => {
   const key = Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64');
   const signed = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', timestampS: 1_614_265_330 };
   const headers = signatureHeaders({ ...signed, body: Buffer.from('{"test": 2432232314}') }, [key]);
@@ -21,7 +21,7 @@ sign('signing-vectors: the vector of the specification comes out', () => {
   });
 });
 
-sign('a receiver that holds the secret accepts', () => {
+sign('a receiver with the secret accepts the signature', () => {
   const key = Buffer.alloc(24, 7);
   const headers = signatureHeaders({ id, timestampS: now(), body }, [key]);
   assert.equal(new Webhook(writeSecret(key)).verify(body, headers), JSON.parse(body.toString()));

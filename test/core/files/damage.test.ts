@@ -27,7 +27,7 @@ function rot(app: Booted, id: string, at: number): void {
   writeSync(fd, Uint8Array.of(0xff), 0, 1, at);
 }
 
-/** What came before the end, and how it ended. */
+/** The chunks before the end, and the error of the end. */
 async function read(app: Booted, blobId: string, options: CallOptions) {
   let bytes = 0;
   try {
@@ -40,7 +40,7 @@ async function read(app: Booted, blobId: string, options: CallOptions) {
   }
 }
 
-test('a small file that has rotted gives no byte, a large one not its last', async () => {
+test('a damaged small file yields no byte, a large one not its last chunk', async () => {
   await using app = await boot();
   const [small, large] = [await app.upload('some bytes'), await app.upload(LARGE)];
   assert.equal(await read(app, large, app.asRunner), { bytes: LARGE.length, reason: undefined });
@@ -55,7 +55,7 @@ test('a small file that has rotted gives no byte, a large one not its last', asy
   assert.ok(app.logged.some((line) => line.includes('DATA_CORRUPT') && line.includes(small)));
 });
 
-test('a file that was cut, grew or is gone is damaged, too', async () => {
+test('a truncated, longer or missing file is damaged, too', async () => {
   await using app = await boot();
   const id = await app.upload(LARGE);
   truncateSync(join(app.dir, 'blobs', id), LARGE.length - 1);
@@ -66,7 +66,7 @@ test('a file that was cut, grew or is gone is damaged, too', async () => {
   assert.equal(await read(app, id, app.asRunner), { bytes: 0, reason: 'DATA_CORRUPT' });
 });
 
-test('no range of a recording comes out of a part that has rotted', async () => {
+test('a damaged part of a recording yields no range', async () => {
   await using app = await boot();
   const one = await run(app);
   await bring(app, one);

@@ -18,7 +18,7 @@ const log = openLog({ role: 'core', level: 'silent' });
 const marks = { lowBytes: 4 * MIB, highBytes: 8 * MIB };
 const rule: DiskRule = { reserveBytes: MIB, ...marks, periodMs: 5 };
 
-test('what runs ends on a full disk, new work is refused, and all is well after', async () => {
+test('on a full disk running work ends and new work is refused, until there is space', async () => {
   await using dir = tempDirectory();
   const child = fileURLToPath(new URL('./room-child.ts', import.meta.url));
   const mount = 'mount -t tmpfs -o size=40m tmpfs "$1" && TMPDIR="$1" exec "$0" "$2" "$1"';
@@ -29,7 +29,7 @@ test('what runs ends on a full disk, new work is refused, and all is well after'
   assert.equal(JSON.parse(stdout), { ...expected, status: 'COMPLETED', claims: 1 });
 });
 
-test('between the two marks nothing changes: roomy stays roomy, low stays low', async () => {
+test('between the two limits the state stays as it is, roomy or low', async () => {
   await using dir = tempDirectory();
   let freeBytes = 6 * MIB;
   const options = { dir: dir.path, log, rule, freeOf: () => freeBytes };
@@ -48,7 +48,7 @@ test('between the two marks nothing changes: roomy stays roomy, low stays low', 
   await until(() => !disk.isLow && existsSync(reserve));
 });
 
-test('a reserve is not taken where it would leave little itself', async () => {
+test('the reserve is not allocated when it would make the disk low', async () => {
   await using dir = tempDirectory();
   let looks = 0;
   const freeOf = () => {

@@ -1,5 +1,5 @@
 /**
- * Downloads: added under a lease, listed by filter, gone when deleted or old.
+ * Downloads: added under a lease, listed by filter, removed when deleted or old.
  * proto/spec/sessions.md 9.
  */
 import { existsSync } from 'node:fs';
@@ -32,7 +32,7 @@ const NAMES: [said: string, kept: string][] = [
   [`a.${'x'.repeat(300)}`, `a.${'x'.repeat(198)}`],
 ];
 
-test('a page’s word becomes a plain name', () => {
+test('a name suggested by a page becomes a plain file name', () => {
   for (const [said, kept] of NAMES) assert.is(cleanName(said), kept, said);
 });
 
@@ -67,7 +67,7 @@ async function openRun() {
   };
 }
 
-test('what a runner adds is listed with its hash, newest first, once', async () => {
+test('added downloads are listed once, newest first, with their hash', async () => {
   await using app = await openRun();
   const blobId = await app.add('a.pdf', 'hello');
   app.clock.advance(1_000);
@@ -88,7 +88,7 @@ test('what a runner adds is listed with its hash, newest first, once', async () 
   assert.equal([got.download?.filename, got.blobId], ['a.pdf', blobId]);
 });
 
-test('each filter keeps what it names, its bounds included', async () => {
+test('each filter selects matching downloads, bounds included', async () => {
   await using app = await openRun();
   const start = app.clock.now();
   for (const [name, bytes] of [
@@ -121,7 +121,7 @@ test('each filter keeps what it names, its bounds included', async () => {
   assert.is((await app.list({ limit: 1, mimeType: 'text/csv' })).total, 2);
 });
 
-test('what is out of range, and a session of nobody or another, is refused', async () => {
+test('values out of range, and unknown or foreign sessions, are refused', async () => {
   await using app = await openRun();
   const cases: [Partial<ListDownloadsRequest>, number, string][] = [
     [{ sessionId: '' }, 400, '`sessionId` is required.'],
@@ -146,7 +146,7 @@ test('what is out of range, and a session of nobody or another, is refused', asy
   }
 });
 
-test('only a blob of the lease’s own is a download', async () => {
+test('only a blob of the lease may become a download', async () => {
   await using app = await openRun();
   const { runners } = app.clients;
   const add = (leaseId: string, blobId: string) =>
@@ -162,7 +162,7 @@ test('only a blob of the lease’s own is a download', async () => {
   assert.equal(await app.names(), []);
 });
 
-test('a deleted download is gone with its file', async () => {
+test('deleting a download removes its file', async () => {
   await using app = await openRun();
   const blobs = [await app.add('a', 'a'), await app.add('b', 'b'), await app.add('c', 'c')];
   const isThere = () => blobs.map((id) => existsSync(join(app.dir, 'blobs', id)));
@@ -184,7 +184,7 @@ test('a deleted download is gone with its file', async () => {
   assert.is(fault.row.http, 404);
 });
 
-test('with time the oldest go', async () => {
+test('retention removes the oldest downloads', async () => {
   const removed: string[] = [];
   const asked: number[] = [];
   const left = [['b1', 'b2'], []];

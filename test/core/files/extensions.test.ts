@@ -1,4 +1,6 @@
-/** Extensions: made of a good zip, offered to sessions that name them, gone when deleted. */
+/**
+ * Extensions: created from a valid zip, offered to sessions that name them, removed when deleted.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -31,7 +33,7 @@ async function openExtensions(env: Env = {}) {
   };
 }
 
-test('a good zip is an extension, read by its id until it is deleted', async () => {
+test('a valid zip becomes an extension, readable by its id until it is deleted', async () => {
   await using app = await openExtensions();
   const { id, fileName, blobId, createdAt } = await app.made();
   assert.equal([fileName, createdAt?.getTime()], ['my.zip', app.clock.now()]);
@@ -49,7 +51,7 @@ test('a good zip is an extension, read by its id until it is deleted', async () 
   }
 });
 
-test('an extension of one project waits for no more than one check of another', async () => {
+test("a project's extension waits for at most one check of another project", async () => {
   await using app = await openExtensions();
   const { operators, blobs, extensions } = app.clients;
   await operators.createProject({ name: 'second', limits: {} }, app.asOperator);
@@ -69,7 +71,7 @@ test('an extension of one project waits for no more than one check of another', 
   await Promise.all(all);
 });
 
-test('a bad zip is refused with what is wrong, and its bytes go', async () => {
+test('an invalid zip is refused with the reason, and its blob is removed', async () => {
   await using app = await openExtensions();
   const cases: [string | Buffer, string, string][] = [
     ['nothing', 'a.zip', '`file` is no extension: it is not a valid zip: '],
@@ -85,7 +87,7 @@ test('a bad zip is refused with what is wrong, and its bytes go', async () => {
   }
 });
 
-test('only a new upload of an extension becomes one', async () => {
+test('only a new EXTENSION blob becomes an extension', async () => {
   await using app = await openExtensions();
   const { id, blobId } = await app.made();
   assert.is((await faultOf(app.create(blobId))).reason, 'INVALID_FIELD');
@@ -97,7 +99,7 @@ test('only a new upload of an extension becomes one', async () => {
   }
 });
 
-test('a project has so many until one is deleted; what is refused leaves nothing', async () => {
+test('a project has a maximum of extensions; a refused one leaves no blob', async () => {
   await using app = await openExtensions({ TABERN_EXTENSIONS_MAX: '2' });
   const [first] = [await app.made(), await app.made()];
   const blobId = await app.write(await zipOf({ 'manifest.json': manifest() }));
@@ -109,7 +111,7 @@ test('a project has so many until one is deleted; what is refused leaves nothing
   assert.ok((await app.made()).id);
 });
 
-test('a session that names it gets it, deleted or not; a new one does not', async () => {
+test('a session loads its deleted extension; a new session cannot name it', async () => {
   await using app = await openExtensions();
   const { clients, asProject, asRunner } = app;
   const { id, blobId } = await app.made();
@@ -131,7 +133,7 @@ test('a session that names it gets it, deleted or not; a new one does not', asyn
   assert.equal([app.isThere(blobId), app.isThere(other.blobId)], [false, false]);
 });
 
-test('a session without an extension gets none', async () => {
+test('a session without an extension loads none', async () => {
   await using app = await openExtensions();
   await app.made();
   await app.invoke(await app.publish({ name: 'f' }));

@@ -1,7 +1,7 @@
 /**
- * The process that test/core/store/crash.test.ts starts on a small disk of its own: makes key pairs
- * until the disk
- * is full, then frees some of it and goes on. Argument: the directory. Says on stdout what it met.
+ * The process that test/core/store/crash.test.ts starts on a small disk: creates key pairs until
+ * the disk is full, then frees some of it and continues. Argument: the directory. Prints results on
+ * stdout.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

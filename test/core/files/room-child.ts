@@ -1,8 +1,7 @@
 /**
- * The process that disk-space.test.ts starts on a small disk of its own, which its TMPDIR is: what
- * runs
- * when the disk fills comes to its end, new work is refused, and all is well when there is room
- * again. Says on stdout what it met.
+ * The process that disk-space.test.ts starts on a small disk, which is its TMPDIR: when the disk
+ * fills, running work completes and new work is refused, until space is free again. Prints the
+ * results on stdout.
  */
 import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -15,7 +15,7 @@ import { tempDirectory } from '../../support/temp.ts';
 const test = suite('core/files/scrub');
 const REST_MS = 7 * 86_400_000;
 
-/** A store with files, and a scrub whose pauses end when they are told to. */
+/** A store with files, and a scrub whose pauses the test ends. */
 async function openScene() {
   await using opened = new AsyncDisposableStack();
   const bare = opened.use(bareStore());
@@ -69,7 +69,7 @@ async function openScene() {
   };
 }
 
-test('what is damaged or gone is counted and logged until it is mended', async () => {
+test('damaged and missing files are counted and logged until they are repaired', async () => {
   await using scene = await openScene();
   const ids: string[] = [];
   for (let n = 0; n < 205; n += 1) ids.push(await scene.add(`bytes of ${n}`));
@@ -89,7 +89,7 @@ test('what is damaged or gone is counted and logged until it is mended', async (
   assert.is(scene.errors.length, 2);
 });
 
-test('4 MiB take a second, and the first pass waits', async () => {
+test('4 MiB take a second, and the first pass starts after a pause', async () => {
   await using scene = await openScene();
   await scene.add(Buffer.alloc(8 << 20, 1));
   await using _ = scene.scrub();

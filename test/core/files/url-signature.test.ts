@@ -34,13 +34,13 @@ function reasonOf(url: string, method: LinkMethod = 'PUT', now = NOW, key = KEY)
   }
 }
 
-test('what was signed is read, as often as it is asked', () => {
+test('a signed URL is valid any number of times', () => {
   for (let times = 0; times < 2; times += 1) {
     assert.equal(readLink(KEY, { method: 'PUT', url: URL, now: NOW }), GRANT);
   }
 });
 
-test('every single character counts, whatever it becomes', () => {
+test('a URL with any changed character is refused', () => {
   for (let at = 0; at < URL.length; at += 1) {
     for (const other of ['0', 'a', 'A', '_', '/', '?', '&', '=', '%', '\n', '']) {
       if (other === URL[at]) continue;
@@ -50,7 +50,7 @@ test('every single character counts, whatever it becomes', () => {
   }
 });
 
-test('method, key and time are under the signature', () => {
+test('the signature covers method, key and time', () => {
   assert.is(reasonOf(URL, 'GET'), 'URL_SIGNATURE_INVALID');
   assert.is(reasonOf(URL, 'PUT', NOW, Buffer.alloc(32, 8)), 'URL_SIGNATURE_INVALID');
   assert.is(reasonOf(URL, 'PUT', GRANT.expiresAt - 1), 'good');
@@ -59,7 +59,7 @@ test('method, key and time are under the signature', () => {
   assert.is(reasonOf(forged, 'PUT', GRANT.expiresAt), 'URL_SIGNATURE_INVALID', 'no 410 for those');
 });
 
-test('one that was given to an API key names it, and cannot be had without', () => {
+test('the signature covers the API key that the URL names', () => {
   const keyId = 'k3v9x0ab';
   const url = signLink(KEY, { ...GRANT, keyId });
   assert.equal(readLink(KEY, { method: 'PUT', url, now: NOW }), { ...GRANT, keyId });
@@ -69,7 +69,7 @@ test('one that was given to an API key names it, and cannot be had without', () 
   assert.is(reasonOf(url.replace(/&signature=.*/, signature)), 'URL_SIGNATURE_INVALID');
 });
 
-test('those that were given out before links named a key are good until they expire', () => {
+test('URLs of earlier versions, without a key, are valid until they expire', () => {
   const { path, projectId, expiresAt } = GRANT;
   const lines = ['tabern link 1', 'PUT', path, projectId, expiresAt / 1_000].join('\n');
   const signature = createHmac('sha256', KEY).update(lines).digest('base64url');

@@ -49,7 +49,7 @@ test('a build whose manifests are refused fails with their code, publishing noth
   assert.is(total, 0);
 });
 
-test('a failure that the runner reports is kept', async () => {
+test('a failure that the runner reports is stored', async () => {
   await using app = await boot();
   const cause = { code: 'BUILD_ERROR', message: 'cannot resolve "x"' };
   const buildId = await app.build({ $case: 'failure', value: cause });
@@ -57,7 +57,7 @@ test('a failure that the runner reports is kept', async () => {
   assert.equal(build?.cause, cause);
 });
 
-test('only a bundle of this build may be published', async () => {
+test('an archive or an unknown blob cannot be published as a bundle', async () => {
   await using app = await boot();
   const archiveBlobId = await app.upload('archive');
   const wanted = { entrypoint: 'index.ts', archiveBlobId };
@@ -71,7 +71,7 @@ test('only a bundle of this build may be published', async () => {
   }
 });
 
-test('what cannot be built is refused at once', async () => {
+test('an invalid build request is refused at once', async () => {
   await using app = await boot();
   const archiveBlobId = await app.upload('archive');
   const { functions } = app.clients;
@@ -109,7 +109,7 @@ test('builds, functions and versions are listed newest first', async () => {
   assert.is((await faultOf(unknown)).message, 'Function not found.');
 });
 
-test("a build's log is read", async () => {
+test("a build's log is readable", async () => {
   await using app = await boot();
   const wanted = { entrypoint: 'index.ts', archiveBlobId: await app.upload('archive') };
   const { build } = await app.clients.functions.createBuild(wanted, app.asProject);
@@ -121,7 +121,7 @@ test("a build's log is read", async () => {
   assert.equal(log, { logs: lines, total: 1 });
 });
 
-test('a new instance of the runner fails the build that the old one held', async () => {
+test('a new instance of the runner fails the build of the old one', async () => {
   await using app = await boot();
   const wanted = { entrypoint: 'index.ts', archiveBlobId: await app.upload('archive') };
   const { build } = await app.clients.functions.createBuild(wanted, app.asProject);

@@ -1,4 +1,4 @@
-/** Cancelling: what waits ends at once, what runs by its runner, what has ended stays. */
+/** Cancelling: PENDING ends at once, RUNNING by its runner, an ended invocation stays. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
@@ -53,7 +53,7 @@ function failure(code: string, message: string): Outcome {
   return { $case: 'failure', value: { code, message, name: '', stack: '' } };
 }
 
-test('one that waits is FAILED at once, and nobody gets it', async () => {
+test('a cancelled PENDING invocation is FAILED at once, and no runner receives it', async () => {
   await using app = await boot();
   const { id, sessionId } = await app.invoke(await app.publish({ name: 'f' }));
   const cancelled = await cancel(app, id.toUpperCase());
@@ -63,7 +63,7 @@ test('one that waits is FAILED at once, and nobody gets it', async () => {
   assert.equal(await app.lease('INVOCATION'), []);
 });
 
-test('one that was offered and not taken is not run', async () => {
+test('a cancelled offered invocation does not run', async () => {
   await using app = await boot();
   const { id } = await app.invoke(await app.publish({ name: 'f' }));
   const wanted = { ...HOLDER, kind: 'INVOCATION', max: 1, waitMs: 0 } as const;
@@ -75,7 +75,7 @@ test('one that was offered and not taken is not run', async () => {
   assert.equal(taken.leaseIds, []);
 });
 
-test('one that runs is told to its runner, and FAILED as cancelled when that ends it', async () => {
+test('a runner receives the cancellation, and the invocation is FAILED when it ends', async () => {
   await using app = await boot();
   const { id, sessionId, leaseId } = await running(app);
   const hearing = releases(app, 25_000);
@@ -90,7 +90,7 @@ test('one that runs is told to its runner, and FAILED as cancelled when that end
   assert.equal(await releases(app), []);
 });
 
-test('a handler that returned before its runner heard of it keeps its result', async () => {
+test('a handler that returned before the cancellation keeps its result', async () => {
   await using app = await boot();
   const { id, leaseId } = await running(app);
   await cancel(app, id);
@@ -99,7 +99,7 @@ test('a handler that returned before its runner heard of it keeps its result', a
   assert.equal([status, results, cause], ['COMPLETED', 7, undefined]);
 });
 
-test('one that has ended is answered as it is', async () => {
+test('cancelling an ended invocation changes nothing', async () => {
   await using app = await boot();
   const { id, leaseId } = await running(app);
   await complete(app, leaseId, failure('WORKLOAD_ERROR', 'no'));
@@ -108,21 +108,21 @@ test('one that has ended is answered as it is', async () => {
   assert.equal(await cancel(app, id), ended);
 });
 
-test('a failure that nobody cancelled is told as it was', async () => {
+test('a failure without a cancellation keeps its cause', async () => {
   await using app = await boot();
   const { id, leaseId } = await running(app);
   await complete(app, leaseId, failure('INTERNAL_ERROR', 'the browser was lost'));
   assert.is((await read(app, id)).cause?.message, 'the browser was lost');
 });
 
-test('an unknown id is not found, a malformed one refused', async () => {
+test('an unknown id is a 404, a malformed one a 400', async () => {
   await using app = await boot();
   assert.is((await faultOf(cancel(app, newId()))).message, 'Invocation not found.');
   assert.is((await faultOf(cancel(app, 'x'))).facts['field'], 'id');
 });
 
 for (const engine of ENGINES) {
-  test(`${engine.name}: a runner that forgets it, or is lost, leaves it cancelled`, async () => {
+  test(`${engine.name}: a cancelled invocation survives the loss of its runner`, async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p');

@@ -1,7 +1,7 @@
 /**
  * The process that idempotency.test.ts kills: accepts invocations with keys k0, k1 and so on, 16 at
- * a time, and writes each key with its invocation's id on stdout once it was acknowledged.
- * Arguments: data directory, project, function, version, crash point.
+ * a time, and writes each acknowledged key with its invocation's id on stdout. Arguments: data
+ * directory, project, function, version, crash point.
  */
 import { writeSync } from 'node:fs';
 import { newId } from '../../../core/common/ids.ts';

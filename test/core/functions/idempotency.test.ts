@@ -29,7 +29,7 @@ function invoker(app: Booted, functionId: string) {
   };
 }
 
-test('same key, same request: the same invocation, as it is by now', async () => {
+test('same key, same request: the same invocation in its current state', async () => {
   await using app = await boot();
   const invoke = invoker(app, await app.publish({ name: 'f' }));
   const params = { a: 1, b: { c: 2, d: [3] } };
@@ -46,7 +46,7 @@ test('same key, same request: the same invocation, as it is by now', async () =>
   assert.is.not((await invoke('K', { params })).id, made.id, 'another key');
 });
 
-test('same key, other request: 422, and nothing is made', async () => {
+test('same key, other request: 422, and nothing is created', async () => {
   await using app = await boot();
   const functionId = await app.publish({ name: 'f' });
   const invoke = invoker(app, functionId);
@@ -65,7 +65,7 @@ test('same key, other request: 422, and nothing is made', async () => {
   assert.is(list.total, 1);
 });
 
-test('a full queue and a newer version do not matter to a key that is known', async () => {
+test('a repeated key returns its invocation despite a full queue or a newer version', async () => {
   await using app = await boot({ TABERN_QUEUE_MAX: '1' });
   const invoke = invoker(app, await app.publish({ name: 'f' }));
   const made = await invoke('k');
@@ -76,7 +76,7 @@ test('a full queue and a newer version do not matter to a key that is known', as
   assert.is((await faultOf(invoke('m'))).reason, 'INVALID_FIELD');
 });
 
-test('a request that was refused leaves its key free', async () => {
+test('a refused request does not use its key', async () => {
   await using app = await boot({ TABERN_QUEUE_MAX: '1' });
   const invoke = invoker(app, await app.publish({ name: 'f' }));
   await invoke('first');
@@ -85,7 +85,7 @@ test('a request that was refused leaves its key free', async () => {
   assert.is((await invoke('k', { params: { a: 2 } })).status, 'PENDING');
 });
 
-test('a key counts for 24 hours', async () => {
+test('a key is valid for 24 hours', async () => {
   await using app = await boot();
   const invoke = invoker(app, await app.publish({ name: 'f' }));
   const { id } = await invoke('k');
@@ -107,7 +107,7 @@ test('a key is 1 to 255 printable ASCII characters', async () => {
 });
 
 for (const engine of ENGINES) {
-  test(`${engine.name}: keys are a project's own, and purged when they are old`, async () => {
+  test(`${engine.name}: keys belong to a project, and old ones are purged`, async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const made: Record<string, string> = {};
@@ -157,7 +157,7 @@ function row(projectId: string, of: { functionId: string; versionId: string }) {
 }
 
 for (const point of ['accept-invocation:60', 'before-commit:10', 'after-commit:10']) {
-  test(`killed at ${point}: asking again with the same keys makes nothing twice`, async () => {
+  test(`killed at ${point}: repeated requests with a key create nothing twice`, async () => {
     const [engine] = ENGINES;
     await using bench = await openBench(must(engine, 'engine'));
     const projectId = await bench.project('p', 1_000_000);

@@ -1,7 +1,7 @@
-/** Pages of invocations: what is left out, and that the worst of them passes as one message. */
+/** Pages of invocations: omitted values, and that the largest page fits a message. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { fitting, PAGE_MAX_BYTES, WIRE_PER_JSON } from '../../../core/functions/invocations.ts';
+import { fitting, PAGE_MAX_BYTES, WIRE_PER_JSON } from '../../../core/functions/invocation-view.ts';
 import type { InvocationRow } from '../../../core/store/types/invocations.ts';
 import { Invocation } from '../../../proto/gen/tabern/v1/invocations.pb.ts';
 import { MESSAGE_MAX_BYTES } from '../../../proto/rpc/remote.ts';
@@ -14,7 +14,7 @@ function row(id: string, params: string, results: string | null): InvocationRow 
   return { id, params, results } as InvocationRow; // no other member is read
 }
 
-test('a page of usual size is shown whole, in order', () => {
+test('a page of usual size is complete, in order', () => {
   const rows = [row('a', '{"n":1}', '[1]'), row('b', '{}', null), row('c', '{}', 'null')];
   assert.equal(
     fitting(rows),
@@ -22,7 +22,7 @@ test('a page of usual size is shown whole, in order', () => {
   );
 });
 
-test('results that no longer fit are left out, then params; smaller ones still come', () => {
+test('above the limit, results are omitted first, then params; smaller ones are returned', () => {
   const large = JSON.stringify('x'.repeat(PAGE_MAX_BYTES - 100));
   const rows = [
     row('a', '{}', large),
@@ -52,7 +52,7 @@ for (const [what, value] of [
   });
 }
 
-test('a list says of a large page what it can, and GET the rest', async () => {
+test('a list omits large values of a page, and GET returns them', async () => {
   await using app = await boot();
   const functionId = await app.publish({ name: 'f' });
   const params = { a: 'x'.repeat(60 * KIB) };

@@ -10,7 +10,7 @@ const test = suite('core/functions/invocations');
 
 const session = (params: object) => SessionCreateParams.fromJSON(params);
 
-/** What the session of a new invocation is told. */
+/** The session params of a new invocation, as its runner receives them. */
 async function mergedFor(app: Booted, functionId: string, params: object) {
   const wanted = { functionId, params: {}, sessionCreateParams: session(params) };
   await app.clients.invocations.invokeFunction(wanted, app.asProject);
@@ -45,7 +45,7 @@ test('params of 64 KiB pass, larger ones do not', async () => {
   assert.equal([fault.reason, fault.facts['field']], ['INVALID_FIELD', 'params']);
 });
 
-test('params are checked by the newest version and completed with its defaults', async () => {
+test('params are validated by the newest version and receive its defaults', async () => {
   await using app = await boot();
   const schema = { type: 'object', properties: { n: { type: 'number', default: 3 } } };
   await app.publish({ name: 'f' });
@@ -60,7 +60,7 @@ test('params are checked by the newest version and completed with its defaults',
   assert.is(total, 2, 'the refused one left nothing');
 });
 
-test('sessionCreateParams are laid over sessionConfig', async () => {
+test('sessionCreateParams override sessionConfig', async () => {
   await using app = await boot();
   const config = { timeout: 100, browserSettings: { blockAds: true, allowedDomains: ['a'] } };
   const functionId = await app.publish({ name: 'f', config: JSON.stringify(config) });
@@ -72,7 +72,7 @@ test('sessionCreateParams are laid over sessionConfig', async () => {
   assert.is((await mergedFor(app, functionId, {})).timeoutMs, 100_000);
 });
 
-test('wrong sessionCreateParams are refused by name', async () => {
+test('the error for invalid sessionCreateParams names the field', async () => {
   await using app = await boot();
   const functionId = await app.publish({ name: 'f' });
   const wrong: [object, string][] = [
@@ -88,7 +88,7 @@ test('wrong sessionCreateParams are refused by name', async () => {
   }
 });
 
-test('a context that is not there is not found', async () => {
+test('a missing context is a 404', async () => {
   await using app = await boot();
   const functionId = await app.publish({ name: 'f' });
   for (const id of [newId(), 'not-a-uuid']) {
@@ -99,7 +99,7 @@ test('a context that is not there is not found', async () => {
   }
 });
 
-test('a queue that is full says so', async () => {
+test('a full queue is QUEUE_FULL', async () => {
   await using app = await boot({ TABERN_QUEUE_MAX: '1' });
   const functionId = await app.publish({ name: 'f' });
   await app.invoke(functionId);
@@ -122,7 +122,7 @@ test('unknown ids are not found, malformed ones refused', async () => {
   assert.is((await faultOf(logs)).reason, 'RESOURCE_NOT_FOUND');
 });
 
-test("a version's invocations come newest first, by page and status", async () => {
+test("a version's invocations are listed newest first, by page and status", async () => {
   await using app = await boot();
   const functionId = await app.publish({ name: 'f' });
   const made = [];
@@ -138,7 +138,7 @@ test("a version's invocations come newest first, by page and status", async () =
   for (const limit of [0, 101]) assert.is((await faultOf(list({ limit }))).facts['field'], 'limit');
 });
 
-test('a failure shows its cause', async () => {
+test('a FAILED invocation has its cause', async () => {
   await using app = await boot();
   const { id } = await app.invoke(await app.publish({ name: 'f' }));
   const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');

@@ -2,6 +2,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
+import { functionHandlers } from '../../../core/functions/functions.ts';
+import type { Store } from '../../../core/store/types.ts';
+import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import { faultOf } from '../../support/fault.ts';
 import { type Booted, boot } from '../boot.ts';
@@ -24,7 +27,20 @@ async function twice(app: Booted): Promise<{ functionId: string; versions: strin
   return { functionId, versions: results.map(({ id }) => id) };
 }
 
-test('the version that is named runs, with its own schema and config', async () => {
+test('a wrong limit is refused before the store is read, which may fail', async () => {
+  const failing = () => Promise.reject(new Error('the store failed'));
+  const store = { getFunction: failing, listVersions: failing } as unknown as Store;
+  const log = openLog({ role: 'test', level: 'silent' });
+  const rest = { files: { remove: failing }, log, now: Date.now, closing: AbortSignal.abort() };
+  const { listVersions } = functionHandlers({ store, ...rest });
+  const request = { functionId: newId(), limit: 0 };
+  const caller = { projectId: newId(), call: { metadata: {} } } as never;
+  const fault = await faultOf(listVersions(request, caller));
+  assert.is(fault.reason, 'INVALID_FIELD');
+  await new Promise((resolve) => setImmediate(resolve)); // a rejection without a handler ends here
+});
+
+test('the named version runs, with its own schema and config', async () => {
   await using app = await boot();
   const { functionId, versions } = await twice(app);
   assert.is(versions.length, 2, 'the older one stays listed');
@@ -39,7 +55,7 @@ test('the version that is named runs, with its own schema and config', async () 
   assert.is((await faultOf(invoke(app, functionId, newer))).reason, 'INVALID_FIELD');
 });
 
-test('a version that is not of the function is not found, a malformed id refused', async () => {
+test('a version of another function is a 404, a malformed id a 400', async () => {
   await using app = await boot();
   const { functionId, versions } = await twice(app);
   const other = await app.publish({ name: 'g' });

@@ -1,4 +1,4 @@
-/** Waiting for an invocation's end: woken by it and by nothing else. */
+/** Waiting for an invocation's end: only its end wakes the call. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { invocationService } from '../../../core/functions/invocations.ts';
@@ -17,7 +17,7 @@ async function ending(app: Booted, leaseId: string): Promise<void> {
   await app.clients.runners.completeInvocation(end, app.asRunner);
 }
 
-test('a wait is over when it has ended, and at once when it has', async () => {
+test('a wait ends when the invocation ends, and at once for an ended one', async () => {
   await using app = await boot();
   const { id } = await app.invoke(await app.publish({ name: 'f' }));
   const get = (wait: number) => app.clients.invocations.getInvocation({ id, wait }, app.asProject);
@@ -34,7 +34,7 @@ test('a wait is over when it has ended, and at once when it has', async () => {
   assert.equal((await get(60)).invocation, invocation);
 });
 
-test('a wait beyond 60 s is refused by name', async () => {
+test('a wait beyond 60 s is refused, naming the field', async () => {
   await using app = await boot();
   const { id } = await app.invoke(await app.publish({ name: 'f' }));
   const asked = app.clients.invocations.getInvocation({ id, wait: 61 }, app.asProject);
@@ -42,7 +42,7 @@ test('a wait beyond 60 s is refused by name', async () => {
   assert.equal([fault.reason, fault.facts['field']], ['INVALID_FIELD', 'wait']);
 });
 
-test('core that closes answers those who wait', async () => {
+test('closing core ends waiting calls with the current state', async () => {
   await using app = await boot();
   const { id } = await app.invoke(await app.publish({ name: 'f' }));
   const options = { ...app.asProject, timeoutMs: 90_000 };
@@ -52,7 +52,7 @@ test('core that closes answers those who wait', async () => {
   assert.is((await waiting).invocation?.status, 'PENDING');
 });
 
-/** The service on a store that counts how often it is looked at, and who listens. */
+/** The service on a store that counts reads and subscriptions. */
 function counted(bench: Bench, projectId: string) {
   const count = { looks: 0, listeners: 0 };
   const store: Store = {
@@ -90,7 +90,7 @@ function counted(bench: Bench, projectId: string) {
 }
 
 for (const engine of ENGINES) {
-  test(`${engine.name}: 1,000 waiters are woken by their own end alone`, async () => {
+  test(`${engine.name}: 1,000 waiting calls are woken by their own invocation only`, async () => {
     await using bench = await openBench(engine);
     const projectId = await bench.project('p');
     const of = await bench.publish(projectId);
@@ -108,7 +108,7 @@ for (const engine of ENGINES) {
     assert.equal(count, { looks: 3_000, listeners: 0 });
   });
 
-  test(`${engine.name}: who leaves is forgotten at once`, async () => {
+  test(`${engine.name}: a disconnected call unsubscribes at once`, async () => {
     await using bench = await openBench(engine);
     const projectId = await bench.project('p');
     const { id } = await bench.accept(projectId, await bench.publish(projectId));

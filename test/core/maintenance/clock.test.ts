@@ -10,7 +10,7 @@ import {
 import { deliveryService } from '../../../core/webhooks/deliveries.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
-import { bootDeliveries, HOUR, only } from '../../support/core/deliveries.ts';
+import { bootDeliveries, HOUR, only, REST } from '../../support/core/deliveries.ts';
 import { until } from '../../support/poll.ts';
 
 const clock = suite('core/maintenance/clock');
@@ -19,7 +19,7 @@ const SETTLE_MS = 600_000;
 const MINUTE = 60_000;
 const START = Date.UTC(2026, 0, 1);
 
-/** A machine whose clocks are moved by hand. */
+/** A machine whose clocks the test moves. */
 function machine(wallMs = START) {
   const at = { wall: wallMs, awake: 5_000.25, boot: 90_000 };
   const sources = { wall: () => at.wall, awake: () => at.awake, sinceBoot: () => at.boot };
@@ -50,7 +50,7 @@ for (const step of [DAY, -DAY]) {
       const sealer = sealerOf(Buffer.alloc(32, 1));
       const log = openLog({ role: 'test', level: 'silent' });
       const parts = { store: app.store, sealer, log, now, wall: sources.wall, random: () => 0.5 };
-      const service = deliveryService({ ...parts, ratePerS: 50 });
+      const service = deliveryService({ ...REST, ...parts });
       await app.addWebhook();
       app.emit();
       const claim = async () =>
@@ -109,7 +109,7 @@ clock('the real clocks go forward, in whole milliseconds', () => {
   assert.ok(Number.isInteger(first) && second >= first && Math.abs(first - Date.now()) < 60_000);
 });
 
-/** Asks each minute for steps, for so many minutes; those that came. */
+/** Polls each minute for steps, for so many minutes; returns the steps. */
 function stepsOf(told: SchedulerClock, pass: (ms: number) => void, minutes: number) {
   return Array.from({ length: minutes }, () => {
     pass(MINUTE);
@@ -132,7 +132,7 @@ for (const offMs of [2 * HOUR, 30 * DAY, -2 * HOUR, -30 * DAY]) {
     assert.equal(stepsOf(told, pass, 30), []);
   });
 
-  clock(`times that were written ${offMs / HOUR} h off are given up the same way`, () => {
+  clock(`times that were written ${offMs / HOUR} h off are corrected the same way`, () => {
     const { at, sources, pass } = machine(START + 60 * DAY);
     const told = schedulerClock(at.wall + offMs, SETTLE_MS, sources);
     const steps = stepsOf(told, pass, 30);
@@ -141,7 +141,7 @@ for (const offMs of [2 * HOUR, 30 * DAY, -2 * HOUR, -30 * DAY]) {
   });
 }
 
-clock('a clock that is set right again within ten minutes was never believed', () => {
+clock('a clock that is corrected within ten minutes causes no step', () => {
   const { at, sources, pass } = machine();
   const told = schedulerClock(0, SETTLE_MS, sources);
   for (const offMs of [DAY, 2 * DAY, 0, -HOUR, 0]) {
@@ -150,14 +150,14 @@ clock('a clock that is set right again within ten minutes was never believed', (
   }
 });
 
-clock('a clock that was never set is not believed', () => {
+clock('the time of a clock that was never set is not used', () => {
   const { at, sources, pass } = machine();
   const told = schedulerClock(0, SETTLE_MS, sources);
   at.wall = 1_000;
   assert.equal(stepsOf(told, pass, 60), []);
 });
 
-/** A clock a day ahead that is believed after 10 ms, and what its steps are answered. */
+/** A clock a day ahead that is accepted after 10 ms, and the results of its steps. */
 function steps(answer: (step: object) => Promise<void>, isLow = () => false) {
   const { at, sources } = machine();
   const told = schedulerClock(0, 10, sources);
@@ -180,7 +180,7 @@ function steps(answer: (step: object) => Promise<void>, isLow = () => false) {
   return { at, told, failed: failed.promise, [Symbol.asyncDispose]: close };
 }
 
-clock('stored times that cannot be moved are fatal; a close ends the looking', async () => {
+clock('stored times that cannot be moved are fatal; a close ends the checks', async () => {
   const moved: object[] = [];
   await using app = steps(async (step) => {
     moved.push(step);
@@ -192,7 +192,7 @@ clock('stored times that cannot be moved are fatal; a close ends the looking', a
 });
 
 for (const reason of ['CORE_UNAVAILABLE', 'STORAGE_FULL'] as const) {
-  clock(`a step that ends in ${reason} is not taken, and tried again`, async () => {
+  clock(`a step that ends in ${reason} is not recorded, and is retried`, async () => {
     const during: number[] = [];
     const after: number[] = [];
     await using app = steps(async () => {
@@ -208,7 +208,7 @@ for (const reason of ['CORE_UNAVAILABLE', 'STORAGE_FULL'] as const) {
   });
 }
 
-clock('no step is taken while the disk is almost full', async () => {
+clock('no step is recorded while the disk is almost full', async () => {
   let looks = 0;
   let moves = 0;
   const count = async () => {

@@ -1,4 +1,4 @@
-/** Damage of the database is judged by what SQLite read, not by a check that could not read. */
+/** Damage of the database is found by what SQLite reads; a check that cannot read reports none. */
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -11,7 +11,7 @@ import { tempDirectory } from '../../support/temp.ts';
 const test = suite('core/maintenance/damage');
 const log = openLog({ role: 'core', level: 'silent' });
 
-/** A directory whose last end was not clean, with that as its database. */
+/** A directory with that file as its database, after an unclean end. */
 function cut(database?: string) {
   const dir = tempDirectory();
   writeFileSync(join(dir.path, 'tabern.db-wal'), '');

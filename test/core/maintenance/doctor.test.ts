@@ -1,4 +1,4 @@
-/** What is planted in a data directory is found, and nothing else is said to be wrong. */
+/** Every fault planted in a data directory is found, and no other finding is reported. */
 import { randomUUID } from 'node:crypto';
 import { chmodSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ async function look(
 const wrong = (found: readonly Finding[]) =>
   found.filter(({ level }) => level !== 'ok').map(({ check, level }) => `${level} ${check}`);
 
-test('nothing is wrong with a directory in use, or one that is not there yet', async () => {
+test('a directory in use, and a missing one, have no problem', async () => {
   await using app = await boot();
   await app.upload('bytes');
   const found = await look(app.dir, app.clock.now);
@@ -43,7 +43,7 @@ test('nothing is wrong with a directory in use, or one that is not there yet', a
   assert.equal(wrong(await look(join(none.path, 'a', 'b'))), []);
 });
 
-test('a wrong master key, a missing one and one that others may read are told apart', async () => {
+test('a wrong, a missing and a readable master key are different findings', async () => {
   await using app = await boot();
   const path = join(app.dir, 'keys', 'master.key');
   chmodSync(path, 0o644);
@@ -57,7 +57,7 @@ test('a wrong master key, a missing one and one that others may read are told ap
   assert.equal(wrong(await look(app.dir, app.clock.now)), ['fail master key']);
 });
 
-test('each file of keys/ is looked at: length, form, mode', async () => {
+test('each file of keys/ is checked for length, format and mode', async () => {
   await using app = await boot();
   const keys = join(app.dir, 'keys');
   const found = async () =>
@@ -92,7 +92,7 @@ test('each file of keys/ is looked at: length, form, mode', async () => {
   assert.equal(wrong(await found()), []);
 });
 
-test('a damaged database is found, and says to restore', async () => {
+test('a damaged database is found, with the fix to restore', async () => {
   await using app = await boot();
   await using target = tempDirectory();
   const db = new Sqlite(join(app.dir, 'tabern.db'), { readonly: true });
@@ -109,7 +109,7 @@ test('a damaged database is found, and says to restore', async () => {
   assert.equal(wrong(await look(target.path, app.clock.now)), ['fail database']);
 });
 
-test('files that are gone or cut are named', async () => {
+test('missing and truncated files are named', async () => {
   await using app = await boot();
   const [one, other] = [await app.upload('some bytes'), await app.upload('more bytes')];
   rmSync(join(app.dir, 'blobs', one));
@@ -120,7 +120,7 @@ test('files that are gone or cut are named', async () => {
   assert.ok(says.startsWith('2 are not there') && says.includes(one) && says.includes(other), says);
 });
 
-test('a file that has rotted in its place is found by a deep look', async () => {
+test('a deep check finds a file with changed bytes', async () => {
   await using app = await boot();
   const id = await app.upload('some bytes');
   assert.equal(wrong(await look(app.dir, app.clock.now, { isDeep: true })), []);
@@ -131,7 +131,7 @@ test('a file that has rotted in its place is found by a deep look', async () => 
   assert.ok(found.find(({ check }) => check === 'files')?.says.includes(id));
 });
 
-test('a clock that was never set fails, one that went back is warned of', async () => {
+test('an unset clock fails, a clock that was set back is a warning', async () => {
   await using app = await boot();
   assert.equal(wrong(await look(app.dir, () => 0)), ['fail clock']);
   const behind = () => app.clock.now() - 3_600_000;

@@ -1,4 +1,6 @@
-/** Core's metrics: true counts, names as proto/spec/webhooks.md 12 has them, and nobody's name. */
+/**
+ * Core's metrics: correct counts, the names of proto/spec/webhooks.md 12, and no name of a project.
+ */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openMetrics, textOf } from '../../../proto/common/metrics.ts';
@@ -83,7 +85,7 @@ function countsOf(text: string): string {
     .join('\n');
 }
 
-test('a session’s end is counted with its reason, in one of few words', async () => {
+test('a session’s end is counted with its reason, as one of few labels', async () => {
   await using app = await openApp();
   const { clients, asProject, asRunner } = app;
   const lost = 'the browser was lost: it used more than 1 MiB of memory';

@@ -1,4 +1,4 @@
-/** What core says of its health: of each part only what is so now. */
+/** Core's health: each component reports only its current state. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { faultOf } from '../../support/fault.ts';
@@ -12,7 +12,7 @@ async function faults(app: Booted): Promise<Record<string, string>> {
   return Object.fromEntries(bad.map(({ name, fault }) => [name, fault]));
 }
 
-test('a runner is there for a lease after it was heard, and says how its browser is', async () => {
+test("a runner is present for a lease after its report, with its browser's state", async () => {
   await using app = await boot();
   const renew = (browserFailed?: boolean) => {
     const said = browserFailed === undefined ? {} : { browserFailed };
@@ -29,7 +29,7 @@ test('a runner is there for a lease after it was heard, and says how its browser
   assert.equal(await faults(app), {});
 });
 
-test('one runner with a browser is enough; neither projects nor runners may ask', async () => {
+test('one runner with a browser is enough; projects and runners may not call it', async () => {
   await using app = await boot();
   const second = { runnerId: 'second', instanceId: 'its' };
   await app.clients.runners.registerRunner(second, app.asRunner);

@@ -9,7 +9,7 @@ import { type Bench, ENGINES, openBench, T0 } from '../store/engines.ts';
 const KEPT_MS = 31 * 86_400_000;
 const SESSION_MAX_MS = 6 * 3_600_000;
 
-/** A session with one part of a recording; gives the blob. */
+/** A session with one part of a recording; returns the blob. */
 async function record(bench: Bench, projectId: string, isEnded: boolean): Promise<string> {
   const { store } = bench;
   await store.createSession({
@@ -50,7 +50,7 @@ async function record(bench: Bench, projectId: string, isEnded: boolean): Promis
 for (const engine of ENGINES) {
   const test = suite(`core/recording-retention/${engine.name}`);
 
-  test('an old one goes with its blob, one of a session that runs stays', async () => {
+  test('an old recording is removed with its blob, one of a running session stays', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p', 5);

@@ -1,4 +1,4 @@
-/** One pass over a table: its order, its limits, and what ends it. */
+/** One pass over a table: its order, its limits, and its end. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { idAt } from '../../../core/common/ids.ts';
@@ -22,7 +22,7 @@ const row = (name: string, purge: Retention['purge'] = none): Retention => ({
   purge,
 });
 
-/** One pass; gives its log lines. */
+/** One pass; returns its log lines. */
 async function pass(
   table: Retention[],
   { isHeld = (): boolean => false, signal = new AbortController().signal } = {},
@@ -59,7 +59,7 @@ test('a row is purged in batches until the store is at its end', async () => {
   ]);
 });
 
-test('what is found by its id is looked for among the ids ahead of the clock as well', async () => {
+test('rows found by id are also searched among the ids ahead of the clock', async () => {
   const asked: string[] = [];
   const purge = async ({ after, beforeId }: Limit) => {
     asked.push(`${after}..${beforeId}`);
@@ -69,7 +69,7 @@ test('what is found by its id is looked for among the ids ahead of the clock as 
   assert.equal(asked, [`..${idAt(AT - 10 * DAY_MS)}`, `${idAt(AT + DAY_MS)}..~`]);
 });
 
-test('while the clock is held nothing is removed, and the rest of a pass is left', async () => {
+test('while the clock is held nothing is removed, and the pass ends', async () => {
   let asked = 0;
   const count = row('files', async () => {
     asked += 1;
@@ -81,7 +81,7 @@ test('while the clock is held nothing is removed, and the rest of a pass is left
   assert.is(asked, 1);
 });
 
-test('an end stops between two batches and between two rows', async () => {
+test('an abort stops between two batches and between two rows of the table', async () => {
   const closing = new AbortController();
   let asked = 0;
   const endless = row('files', async () => {
@@ -93,7 +93,7 @@ test('an end stops between two batches and between two rows', async () => {
   assert.is(asked, 3);
 });
 
-test('a row that fails is logged once, and the next ones go on', async () => {
+test('a failing row of the table is logged once, and the next rows continue', async () => {
   const err = new Error('no database');
   const lines = await pass([
     row('files', () => Promise.reject(err)),
@@ -105,9 +105,9 @@ test('a row that fails is logged once, and the next ones go on', async () => {
   ]);
 });
 
-test('everything is kept for its own time, and sessions go last', () => {
+test('every kind of row is kept for its own time, and sessions are removed last', () => {
   const kept = { ...readCoreConfig({}), eventDays: 1, sessionDays: 2 };
-  const table = retentionTable(kept, {} as never);
+  const table = retentionTable(kept, { store: {} } as never);
   const days = table.map(({ name, keptMs }) => [name, keptMs / DAY_MS]);
   assert.equal(days, [
     ['events and deliveries', 1],
@@ -118,6 +118,7 @@ test('everything is kept for its own time, and sessions go last', () => {
     ['idempotency keys', 0],
     ['logs', 30],
     ['invocations', 90],
+    ['deleted functions', 0],
     ['builds', 90],
     ['sessions', 2],
   ]);

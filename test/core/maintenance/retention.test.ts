@@ -1,4 +1,4 @@
-/** What is thrown away with time: proto/spec/webhooks.md 9, 10. */
+/** Removal of old rows: proto/spec/webhooks.md 9, 10. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { skipBacklogs } from '../../../core/maintenance/backlogs.ts';
@@ -28,7 +28,7 @@ const countsOf = (app: App) =>
     Number(app.rows(`SELECT COUNT(*) AS n FROM ${table}`)[0]?.['n']),
   );
 
-janitor('an event leaves with its deliveries and attempts after 30 days, not before', async () => {
+janitor('an event is removed with deliveries and attempts after 30 days, not before', async () => {
   await using app = bootDeliveries();
   await app.addWebhook();
   app.emit();
@@ -42,7 +42,7 @@ janitor('an event leaves with its deliveries and attempts after 30 days, not bef
   assert.equal(countsOf(app), [1, 1, 0, 1, 0]);
 });
 
-janitor('what still waits or is under way is kept', async () => {
+janitor('pending and in-flight deliveries are kept', async () => {
   await using app = bootDeliveries();
   await app.addWebhook();
   app.emit();
@@ -56,7 +56,7 @@ janitor('what still waits or is under way is kept', async () => {
   assert.equal(countsOf(app), [0, 0, 0, 1, 0]);
 });
 
-janitor('a deleted webhook is a tombstone for 30 days; a listener that left is none', async () => {
+janitor('a deleted webhook is a tombstone for 30 days; an old listener leaves none', async () => {
   await using app = bootDeliveries();
   const { id } = await app.addWebhook();
   app.emit();
@@ -71,7 +71,7 @@ janitor('a deleted webhook is a tombstone for 30 days; a listener that left is n
   assert.equal(countsOf(app), [0, 0, 0, 0, 0]);
 });
 
-janitor('a purge stops at its rows and goes on where it stopped', async () => {
+janitor('a purge stops at its limit of rows, and the next one continues there', async () => {
   await using app = bootDeliveries();
   await app.addWebhook();
   for (let n = 0; n < 3; n += 1) app.emit();
@@ -82,7 +82,7 @@ janitor('a purge stops at its rows and goes on where it stopped', async () => {
   assert.equal(countsOf(app), [0, 0, 0, 1, 0]);
 });
 
-janitor('beyond the limit the oldest of what waits is skipped, with a warning', async () => {
+janitor('above the limit the oldest pending deliveries are skipped, with a warning', async () => {
   await using app = bootDeliveries();
   const { id } = await app.addWebhook('https://example.com/full');
   for (let n = 0; n < 1_203; n += 1) {

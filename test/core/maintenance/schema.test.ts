@@ -1,4 +1,4 @@
-/** What retention removes is found, and what refers to it, without a look at each row. */
+/** Rows for retention, and references to them, are found by an index, without reading each row. */
 import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -6,12 +6,12 @@ import { migrate } from '../../../core/store/sqlite/engine/migrate.ts';
 
 const test = suite('core/maintenance/schema');
 
-/** Nothing removes these, so that SQLite never asks who refers to one. */
+/** These rows are never removed, so SQLite never looks for references to them. */
 const KEPT_FOR_EVER: readonly string[] = ['projects', 'functions'];
 
 type Key = { id: number; table: string; from: string };
 
-test('who refers to what may be removed is found by an index', () => {
+test('references to removable rows are found by an index', () => {
   const db = new Sqlite(':memory:');
   migrate(db);
   const tables = db.prepare<[], string>(`SELECT name FROM sqlite_schema WHERE type = 'table'`);

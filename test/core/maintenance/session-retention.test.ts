@@ -46,7 +46,7 @@ const cleanAt = ({ store }: Bench, at: number) => purgeAt(at, ['sessions'], { st
 for (const engine of ENGINES) {
   const test = suite(`core/session-retention/${engine.name}`);
 
-  test('an old one goes with its metadata, its use stays counted; what runs stays', async () => {
+  test('an old session is removed with its metadata, and its usage stays counted', async () => {
     await using bench = await openBench(engine);
     const projectId = await bench.project('p');
     const old = await run(bench, projectId);
@@ -64,7 +64,7 @@ for (const engine of ENGINES) {
     assert.equal(await bench.store.projectUsage({ id: projectId, at }), used, 'counted once');
   });
 
-  test('one of which something is kept stays as long as that', async () => {
+  test('a session is kept as long as any of its objects', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p');
@@ -90,7 +90,7 @@ for (const engine of ENGINES) {
     assert.equal(await idsOf(bench, projectId), [sessionId]);
   });
 
-  test('more than one operation takes are all looked at, those that stay too', async () => {
+  test('a purge of several batches reads all sessions, those that stay too', async () => {
     await using bench = await openBench(engine);
     const projectId = await bench.project('p', 1_000);
     const open = await run(bench, projectId, false);

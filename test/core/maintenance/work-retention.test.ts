@@ -1,4 +1,4 @@
-/** Logs, invocations and builds go with time, each after its own; what is in use stays. */
+/** Old logs, invocations and builds are removed, each after its own time; those in use are kept. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { idAt } from '../../../core/common/ids.ts';
@@ -9,7 +9,7 @@ import { type Bench, ENGINES, openBench } from '../store/engines.ts';
 const DAY_MS = 86_400_000;
 const [LOGS, INVOCATIONS, BUILDS] = [10, 20, 30];
 
-/** Cleans as it would in so many days. */
+/** Runs the clean-up as after so many days. */
 function cleanIn(bench: Bench, days: number, closing = new AbortController()): Promise<void> {
   const keptMs = {
     logs: LOGS * DAY_MS,
@@ -20,7 +20,7 @@ function cleanIn(bench: Bench, days: number, closing = new AbortController()): P
   return purgeAt(Date.now() + days * DAY_MS, Object.keys(keptMs), options);
 }
 
-/** An invocation that printed something and has ended, unless told otherwise. */
+/** An invocation that printed something and has ended, by default. */
 async function run(
   bench: Bench,
   projectId: string,
@@ -42,7 +42,7 @@ async function run(
 for (const engine of ENGINES) {
   const test = suite(`core/work-retention/${engine.name}`);
 
-  test('a log goes before its invocation, and neither while it runs', async () => {
+  test('a log is removed before its invocation, and neither while it runs', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p');
@@ -59,7 +59,7 @@ for (const engine of ENGINES) {
     assert.ok(await store.getInvocation({ id: running, projectId }));
   });
 
-  test('an operation takes no more rows than it may, however much was printed', async () => {
+  test('an operation removes no more rows than its limit, however long the log', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p');
@@ -82,7 +82,35 @@ for (const engine of ENGINES) {
     assert.is(await store.purgeInvocations(purge), 0);
   });
 
-  test('an old version goes when nobody runs it; the newest stays, and its blobs', async () => {
+  test('the long log of a build is removed in several operations, then the build', async () => {
+    await using bench = await openBench(engine);
+    const { store } = bench;
+    const projectId = await bench.project('p');
+    await bench.publish(projectId, 'f', 5);
+    await bench.publish(projectId, 'f', 1);
+    await bench.publish(projectId, 'f', 2);
+    const builds = async () => {
+      const wanted = { projectId, status: undefined, offset: 0, limit: 10 };
+      return (await store.listBuilds(wanted)).rows.map(({ build }) => build.id).reverse();
+    };
+    const [first = '', second = '', third = ''] = await builds();
+    const before = Date.now() + DAY_MS;
+    const purge = async (after: string, max: number) => {
+      const ends = { before, beforeId: idAt(before), after, max };
+      const { removed, last } = await store.purgeBuilds(ends);
+      const lines = await Promise.all([first, second, third].map((id) => store.listLogs(id)));
+      return [removed, last, ...lines.map(({ length }) => length)];
+    };
+    assert.equal(await purge('', 4), [0, '', 2, 1, 2], 'a version and three lines');
+    assert.equal(await purge('', 4), [1, first, 0, 1, 2], 'two lines, the build, a version');
+    assert.equal(await builds(), [second, third]);
+    assert.equal(await purge(first, 4), [1, undefined, 0, 0, 2], 'the newest stays');
+    assert.equal(await builds(), [third]);
+    await cleanIn(bench, BUILDS - 1);
+    assert.is((await store.listLogs(third)).length, 0);
+  });
+
+  test('an old version without invocations is removed; the newest keeps its blobs', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p');
@@ -107,7 +135,7 @@ for (const engine of ENGINES) {
     assert.equal(await builds(), [must(all[0], 'the newest')]);
   });
 
-  test('more than a batch goes in one cleaning, unless it is told to end', async () => {
+  test('one pass removes more than a batch, unless the signal aborts', async () => {
     await using bench = await openBench(engine);
     const projectId = await bench.project('p', 2_000);
     const version = await bench.publish(projectId);

@@ -21,7 +21,7 @@ async function newKey({ clients, asOperator }: Booted, project: string, name = '
   return await clients.operators.createApiKey({ project, name }, asOperator);
 }
 
-test('a new project has its own key, and sees nothing of the others', async () => {
+test('a new project has its own key and no access to other projects', async () => {
   await using app = await boot();
   const { clients } = app;
   const made = await newProject(app, 'shop');
@@ -36,7 +36,7 @@ test('a new project has its own key, and sees nothing of the others', async () =
   assert.is(foreign.reason, 'RESOURCE_NOT_FOUND');
 });
 
-test('a name is taken once, trimmed, and must be one', async () => {
+test('a project name is unique, trimmed and validated', async () => {
   await using app = await boot();
   await newProject(app, ' shop ');
   assert.is((await faultOf(newProject(app, 'shop'))).reason, 'PROJECT_NAME_TAKEN');
@@ -50,7 +50,7 @@ test('a name is taken once, trimmed, and must be one', async () => {
   );
 });
 
-test('a key is shown once, stored as its hash, and listed without its text', async () => {
+test('a key is returned once, stored as its hash, and listed without its text', async () => {
   await using app = await boot();
   const { key, apiKey } = await newKey(app, 'default', 'ci');
   const { apiKeys } = await app.clients.operators.listApiKeys({ project: '' }, app.asOperator);
@@ -69,7 +69,7 @@ test('a key is shown once, stored as its hash, and listed without its text', asy
   assert.not.ok(rows.includes(key.slice(14)));
 });
 
-test('a revoked key opens nothing from then on, the others still do', async () => {
+test('a revoked key is refused at once, other keys are not', async () => {
   await using app = await boot();
   const { clients, asOperator } = app;
   const { key, apiKey } = await newKey(app, 'default');
@@ -87,7 +87,7 @@ test('a revoked key opens nothing from then on, the others still do', async () =
   assert.is(none.reason, 'RESOURCE_NOT_FOUND');
 });
 
-test('the last use of a key is told, to the minute', async () => {
+test('the last use of a key is listed to the minute', async () => {
   await using app = await boot();
   const { clients, asOperator } = app;
   const { key, apiKey } = await newKey(app, 'default');
@@ -106,7 +106,7 @@ function ofWork({ sessions, invocations, queue }: ProjectLimits = {}) {
   return { sessions, invocations, queue };
 }
 
-test('limits of sessions and of the queue hold for their project alone', async () => {
+test('limits of sessions and of the queue apply to their project only', async () => {
   await using app = await boot();
   const { clients, asOperator } = app;
   const limits = { sessions: 1, invocations: 1, queue: 1 };
@@ -144,7 +144,7 @@ test('wrong limits and unknown projects are refused', async () => {
   assert.is((await faultOf(newKey(app, 'none'))).reason, 'RESOURCE_NOT_FOUND');
 });
 
-test('only the operator may', async () => {
+test("only the operator's token is accepted", async () => {
   await using app = await boot();
   for (const who of [app.asProject, app.asRunner, app.asGateway]) {
     const fault = await faultOf(app.clients.operators.listAllProjects({}, who));

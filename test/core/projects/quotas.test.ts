@@ -1,4 +1,4 @@
-/** Quotas: what a project may store, counted with its rows, and no matter of other projects. */
+/** Quotas: a project's stored amounts, counted with its rows, independent of other projects. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -35,7 +35,7 @@ function write(app: Booted, as: CallOptions, kib: number, kind: BlobKind = 'BUIL
   return app.clients.blobs.writeBlob(blobParts({ kind }, Buffer.alloc(kib * KIB)), as);
 }
 
-/** What is counted, beside what is there. */
+/** The counted amounts beside the existing rows. */
 function stored(app: Booted) {
   using opened = new DisposableStack();
   const db = opened.adopt(new Sqlite(join(app.dir, 'tabern.db')), (one) => one.close());
@@ -53,7 +53,7 @@ function stored(app: Booted) {
   return { counted, there };
 }
 
-test('a project has at most so many contexts; a deleted one makes room', async () => {
+test('a project has a maximum of contexts; deleting one frees a place', async () => {
   await using app = await open({ TABERN_CONTEXTS_MAX: '2' });
   const { contexts } = app.clients;
   const create = (as: CallOptions) => contexts.createContext(none, as);
@@ -70,7 +70,7 @@ test('a project has at most so many contexts; a deleted one makes room', async (
   assert.equal(counted, there);
 });
 
-test('uploads are refused past their quota while they arrive, and leave no file', async () => {
+test('uploads beyond the quota are refused early, and leave no file', async () => {
   await using app = await open({ TABERN_UPLOAD_MIB: '1' });
   await write(app, app.asProject, 700);
   const before = app.files();
@@ -84,7 +84,7 @@ test('uploads are refused past their quota while they arrive, and leave no file'
   assert.equal(counted, there);
 });
 
-test('uploads at once have one quota together', async () => {
+test('concurrent uploads share one quota', async () => {
   await using app = await open({ TABERN_UPLOAD_MIB: '1' });
   const all = await Promise.allSettled([1, 2, 3, 4].map(() => write(app, app.asProject, 400)));
   const done = all.filter(({ status }) => status === 'fulfilled');
@@ -92,7 +92,7 @@ test('uploads at once have one quota together', async () => {
   assert.is(app.files().length, done.length);
 });
 
-test('an operator gives a project quotas of its own', async () => {
+test('an operator sets the quotas of a project', async () => {
   await using app = await open({ TABERN_UPLOAD_MIB: '1' });
   const { operators } = app.clients;
   const limits = { uploadMib: 3 };
@@ -109,7 +109,7 @@ test('an operator gives a project quotas of its own', async () => {
   assert.match(fault.message, /`uploadMib` must be 1 to /);
 });
 
-test('usage shows what is stored beside its quotas', async () => {
+test('usage has the stored amounts and the quotas', async () => {
   await using app = await open({ TABERN_CONTEXTS_MAX: '7', TABERN_DOWNLOAD_MIB: '5' });
   const { clients, asProject } = app;
   await clients.contexts.createContext(none, asProject);
@@ -124,7 +124,7 @@ test('usage shows what is stored beside its quotas', async () => {
   assert.equal(projects[0]?.storage, storage);
 });
 
-test('what a session downloads past the quota is refused to its runner', async () => {
+test('downloads beyond the quota are refused to the runner', async () => {
   await using app = await open({ TABERN_DOWNLOAD_MIB: '1' });
   const creating = app.clients.sessions.createSession(SESSION, app.asProject);
   const { leaseId } = must((await app.lease('SESSION', 25_000))[0], 'a session');
@@ -148,7 +148,7 @@ test('what a session downloads past the quota is refused to its runner', async (
   assert.equal(counted, there);
 });
 
-test('a log ends at the quota of logs and results, and refuses no invocation', async () => {
+test('a log ends at the quota of logs and results, without refusing invocations', async () => {
   await using app = await open({ TABERN_LOG_MIB: '1' });
   const { runners } = app.clients;
   const functionId = await app.publish({ name: 'f' });
@@ -169,7 +169,7 @@ test('a log ends at the quota of logs and results, and refuses no invocation', a
   assert.equal(counted, there);
 });
 
-test('results past the quota refuse an invocation, not the answer to its key', async () => {
+test('results beyond the quota refuse a new invocation, but not a repeated key', async () => {
   await using app = await open({ TABERN_LOG_MIB: '1' });
   const functionId = await app.publish({ name: 'f' });
   const { invocations, runners } = app.clients;

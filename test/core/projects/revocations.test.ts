@@ -1,4 +1,4 @@
-/** What a key opened ends with it: the addresses that it was given lead nowhere any more. */
+/** A revoked key: its URLs and tokens locate no session any more. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
@@ -7,7 +7,7 @@ import { HOLDER } from '../boot.ts';
 import { openSessions } from '../sessions/runs.ts';
 
 const test = suite('core/projects/revocations');
-const ADDRESS = 'unix:/run/tabern/door.sock';
+const ADDRESS = 'unix:/run/tabern/sessions.sock';
 
 async function open() {
   const app = await openSessions();
@@ -28,7 +28,7 @@ async function open() {
   };
 }
 
-test('a connectUrl and a live view end with the key that they were given to', async () => {
+test('a connectUrl and a live view end with the requesting API key', async () => {
   await using app = await open();
   const { session } = await app.run();
   const { id } = session;
@@ -49,7 +49,7 @@ test('a connectUrl and a live view end with the key that they were given to', as
   assert.not.ok(own.signingKey.includes(theirs ?? ''));
 });
 
-test('a runner that waits hears of a revocation at once, and of each until it knows', async () => {
+test('a polling runner receives each revocation until its call names it', async () => {
   await using app = await open();
   const { runners } = app.clients;
   const wait = (knownKeyIds: string[], waitMs: number) =>

@@ -26,13 +26,13 @@ function open() {
   return { clock, seen, state, isRevoked };
 }
 
-test('the database is asked once a second, however many links are judged', async () => {
+test('the database is read once per second, for any number of links', async () => {
   const { clock, seen, state, isRevoked } = open();
   const asked = Array.from({ length: 100 }, () => isRevoked('aaaaaaaa'));
   assert.equal(new Set(await Promise.all(asked)), new Set([true]));
   assert.not.ok(await isRevoked('bbbbbbbb'));
   assert.equal(seen, [clock.now() - 86_400_000]);
-  state.ids = ['bbbbbbbb']; // by another process: nobody wakes this one
+  state.ids = ['bbbbbbbb']; // by another process: this process is not notified
   clock.advance(999);
   assert.not.ok(await isRevoked('bbbbbbbb'));
   clock.advance(1);
@@ -40,7 +40,7 @@ test('the database is asked once a second, however many links are judged', async
   assert.is(seen.length, 2);
 });
 
-test('a key that is revoked here is known at once', async () => {
+test('a key revoked by this core is known at once', async () => {
   const { state, isRevoked } = open();
   assert.not.ok(await isRevoked('bbbbbbbb'));
   state.ids = ['aaaaaaaa', 'bbbbbbbb'];
@@ -48,7 +48,7 @@ test('a key that is revoked here is known at once', async () => {
   assert.ok(await isRevoked('bbbbbbbb'));
 });
 
-test('what could not be read is not taken for none, nor kept', async () => {
+test('a failed read is an error, and is not cached', async () => {
   const { state, isRevoked } = open();
   state.fails = true;
   assert.match(String(await errorOf(isRevoked('aaaaaaaa'))), 'no database');

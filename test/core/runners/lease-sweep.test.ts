@@ -1,4 +1,4 @@
-/** The sweep beside a core that stood still: nobody could renew meanwhile. */
+/** The sweep after a suspension of core, during which runners could not renew. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startSweep } from '../../../core/runners/lease-sweep.ts';
@@ -9,7 +9,7 @@ const log = openLog({ role: 'test', level: 'silent', people: false });
 const LEASE_MS = 15_000;
 const NOW = 1_000_000;
 
-/** What the store is asked over sweeps that come at these times. */
+/** The calls to the store of sweeps at these times. */
 async function sweepsAt(times: number[]): Promise<string[]> {
   const asked: string[] = [];
   const { promise: over, resolve: end } = Promise.withResolvers<void>();
@@ -31,7 +31,7 @@ async function sweepsAt(times: number[]): Promise<string[]> {
   return asked;
 }
 
-test('a core that stood still gives every lease its time before it sweeps', async () => {
+test('a core that was suspended gives every lease a full term before it sweeps', async () => {
   const asked = await sweepsAt([0, 1_000, 9_000, 10_000]);
   const given = asked.indexOf(`leases until ${NOW + LEASE_MS}`);
   assert.equal(asked.slice(0, given), ['sweep']);
@@ -39,12 +39,12 @@ test('a core that stood still gives every lease its time before it sweeps', asyn
   assert.is(asked[given + 1], 'sweep');
 });
 
-test('a sweep that is a little late is a sweep', async () => {
+test('a slightly late sweep does not count as a suspension', async () => {
   const asked = await sweepsAt([0, 1_000, 8_000, 15_000]);
   assert.equal([...new Set(asked)], ['sweep']);
 });
 
-test('a wall clock that is set is no core that stood still', async () => {
+test('setting the wall clock does not count as a suspension', async () => {
   const real = Date.now;
   let offMs = 0;
   Date.now = () => real() + offMs;

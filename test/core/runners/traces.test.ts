@@ -1,4 +1,4 @@
-/** Work goes on in the trace of the request that asked for it: core keeps it until the lease. */
+/** Work continues the trace of its request, which core stores until the lease. */
 import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -16,7 +16,7 @@ function within(traceparent: string, { metadata }: CallOptions): CallOptions {
   return { metadata: { ...metadata, traceparent } };
 }
 
-test('an invocation, a build and a session are leased with the trace they came in', async () => {
+test('invocations, builds and sessions are leased with the trace of their request', async () => {
   await using app = await boot();
   const { functions, invocations, sessions } = app.clients;
   const as = within(CAME, app.asProject);
@@ -37,7 +37,7 @@ test('an invocation, a build and a session are leased with the trace they came i
   await creating.catch(() => undefined);
 });
 
-test('without a trace there is none, and what is no traceparent is not kept', async () => {
+test('an absent or invalid traceparent is not stored', async () => {
   await using app = await boot();
   const functionId = await app.publish({ name: 'f' });
   const wanted = { functionId, params: {}, sessionCreateParams: undefined };
@@ -53,7 +53,7 @@ test('without a trace there is none, and what is no traceparent is not kept', as
   }
 });
 
-test('what was offered in vain is offered with it again, and it goes with its work', async () => {
+test('a repeated offer has the same trace, and the trace is removed with the work', async () => {
   await using app = await boot();
   const functionId = await app.publish({ name: 'f' });
   const wanted = { functionId, params: {}, sessionCreateParams: undefined };

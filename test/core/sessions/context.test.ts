@@ -36,7 +36,7 @@ const end = (app: App, leaseId: string) => {
   return app.clients.runners.completeSession(over, app.asRunner);
 };
 
-test('what one session saved, the next one starts from', async () => {
+test('a session starts from the last saved content', async () => {
   await using app = await openContext();
   const first = await run(app);
   assert.equal([first.context?.persist, first.context?.blobId], [true, undefined]);
@@ -47,7 +47,7 @@ test('what one session saved, the next one starts from', async () => {
   assert.is(await textOf(app, await app.start()), 'one', 'an invocation, too');
 });
 
-test('one that does not persist may not save, nor one that has ended', async () => {
+test('only a live session with persist may save', async () => {
   await using app = await openContext();
   const reader = await run(app, false);
   assert.is(reader.context?.persist, false);
@@ -60,7 +60,7 @@ test('one that does not persist may not save, nor one that has ended', async () 
   assert.is(fault.reason, 'LEASE_LOST');
 });
 
-test('content stays while a session runs from it, whoever saves meanwhile', async () => {
+test('content is kept while a session that loaded it runs, despite later saves', async () => {
   await using app = await openContext();
   const first = await run(app);
   await app.save(first.leaseId, 'one');
@@ -73,7 +73,7 @@ test('content stays while a session runs from it, whoever saves meanwhile', asyn
   assert.is(await textOf(app, await run(app)), 'three');
 });
 
-test('a context that does not open is the end of the session, not of the runner', async () => {
+test('an unreadable context ends its session, and the runner keeps its other work', async () => {
   await using app = await openContext();
   const first = await run(app);
   const { blobId } = await app.save(first.leaseId, 'one');

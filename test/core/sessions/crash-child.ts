@@ -1,6 +1,6 @@
 /**
- * The process that crash.test.ts kills: creates, starts and ends sessions, and writes what
- * each acknowledged operation was on stdout. Arguments: data directory, project, crash point.
+ * The process that crash.test.ts kills: creates, starts and ends sessions, and writes each
+ * acknowledged operation on stdout. Arguments: data directory, project, crash point.
  */
 import { writeSync } from 'node:fs';
 import { newId } from '../../../core/common/ids.ts';

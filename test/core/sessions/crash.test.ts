@@ -1,4 +1,4 @@
-/** kill -9 in the middle of a session's life: all of a step is there, or none of it. */
+/** kill -9 during a session: each step is stored completely or not at all. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -30,7 +30,7 @@ const POINTS = ['create-session', 'start-session', 'release-session', 'end-sessi
 const MOMENTS = ['before-commit:30', 'after-commit:30'];
 
 for (const point of [...POINTS.map((name) => `${name}:7`), ...MOMENTS]) {
-  test(`killed at ${point}, sessions stand where they were said to stand`, async () => {
+  test(`killed at ${point}, sessions have their acknowledged states`, async () => {
     const engine = must(ENGINES[0], 'engine');
     await using bench = await openBench(engine);
     const projectId = await bench.project('p', 1);
@@ -50,7 +50,7 @@ for (const point of [...POINTS.map((name) => `${name}:7`), ...MOMENTS]) {
   });
 }
 
-/** Each session that lives has its one job and its metadata; what has ended has no job. */
+/** Each live session has one job and its metadata; an ended one has no job. */
 function checkWhole(path: string): void {
   const db = new Sqlite(path, { readonly: true });
   const one = (sql: string) => db.prepare<[], number>(sql).pluck().get();

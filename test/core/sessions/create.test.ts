@@ -1,4 +1,4 @@
-/** What a session may be created with. proto/spec/sessions.md 1. */
+/** The params of a session. proto/spec/sessions.md 1. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
@@ -9,7 +9,7 @@ const test = suite('core/sessions/create');
 
 const long = (length: number) => 'x'.repeat(length);
 
-/** Body, field, and what follows the field in the message. */
+/** Body, field, and the rest of the message after the field. */
 const WRONG: [object, string, string][] = [
   [{ timeout: 59 }, 'timeout', 'must be >= 60.'],
   [{ timeout: 21_601 }, 'timeout', 'must be <= 21600.'],
@@ -113,7 +113,7 @@ test('each wrong field is a 400 that names it', async () => {
   assert.equal((await app.clients.sessions.listSessions({}, app.asProject)).sessions, []);
 });
 
-test('every field reaches the runner as it was given', async () => {
+test('every field reaches the runner unchanged', async () => {
   await using app = await openSessions();
   const body = {
     browserSettings: {
@@ -156,13 +156,13 @@ test('every field reaches the runner as it was given', async () => {
   assert.is(nulled.sessionParamsJson, '{}', 'null says nothing');
 });
 
-test('metadata of 511 characters is taken', async () => {
+test('metadata of 511 characters is accepted', async () => {
   await using app = await openSessions();
   const userMetadata = { a: long(511 - '{"a":""}'.length) };
   assert.equal((await app.run({ userMetadata })).session.userMetadata, userMetadata);
 });
 
-test("another's project, and contexts and extensions that are not there, are refused", async () => {
+test('another project, and missing contexts and extensions, are refused', async () => {
   await using app = await openSessions();
   const { projects, contexts } = app.clients;
   const [project] = (await projects.listProjects({}, app.asProject)).projects;

@@ -17,7 +17,7 @@ import { openSessions } from './runs.ts';
 
 const test = suite('core/sessions/lifetime');
 
-test('a session is answered when its Chrome runs, with all that is needed', async () => {
+test('createSession responds when Chrome runs, with URLs and signing key', async () => {
   await using app = await openSessions();
   const creating = app.create({ timeout: 120, keepAlive: true, userMetadata: { a: 'b' } });
   const { leaseId, signingKey: ofDoor, ...work } = await app.take();
@@ -61,7 +61,7 @@ test('a session is answered when its Chrome runs, with all that is needed', asyn
   assert.equal(await app.read(sessionId), session, 'the same key each time');
 });
 
-test('nothing said means the defaults of the project', async () => {
+test('absent params mean the defaults of the project', async () => {
   await using app = await openSessions();
   const { session, work } = await app.run();
   assert.is(work.timeoutMs, 900_000);
@@ -71,7 +71,7 @@ test('nothing said means the defaults of the project', async () => {
   assert.is((await app.run({ region: 'eu-central-1' })).session.region, 'eu-central-1');
 });
 
-test('no clock of a runner dates a session before its creation or after now', async () => {
+test("a runner's clock cannot date a start before the creation or after now", async () => {
   await using app = await openSessions();
   for (const awry of [-3_600_000, 3_600_000]) {
     const creating = app.create();
@@ -81,7 +81,7 @@ test('no clock of a runner dates a session before its creation or after now', as
   }
 });
 
-test('where no runner has a place, the answer is the session that waits', async () => {
+test('without a free place the answer is the PENDING session', async () => {
   await using bench = await openBench(must(ENGINES[0], 'engine'));
   const projectId = await bench.project('p');
   const sealer = sealerOf(Buffer.alloc(32));
@@ -111,7 +111,7 @@ for (const [end, reason] of [
   ['TIMED_OUT', 'its time was over'],
   ['ERROR', 'Chrome was lost'],
 ] as const) {
-  test(`${end} as its runner says, once`, async () => {
+  test(`${end} as its runner reports, once`, async () => {
     await using app = await openSessions();
     const { session, leaseId } = await app.run();
     app.clock.advance(1_000);
@@ -135,7 +135,7 @@ for (const [end, reason] of [
   });
 }
 
-test('an end that makes no sense is refused', async () => {
+test('an invalid end is refused', async () => {
   await using app = await openSessions();
   const { leaseId } = await app.run();
   assert.is((await faultOf(app.end(leaseId, 'END_UNSPECIFIED'))).facts['field'], 'end');
@@ -146,7 +146,7 @@ test('an end that makes no sense is refused', async () => {
   assert.not.ok(await app.end(newId()), 'a lease that never was');
 });
 
-test('one whose Chrome does not start is a 502 with the reason, and holds no slot', async () => {
+test('a session without a Chrome is a 502 with the reason and holds no slot', async () => {
   await using app = await openSessions({ TABERN_CONCURRENCY: '1' });
   const creating = faultOf(app.create());
   const { leaseId, sessionId } = await app.take();
@@ -158,7 +158,7 @@ test('one whose Chrome does not start is a 502 with the reason, and holds no slo
   assert.is((await app.run()).session.status, 'RUNNING');
 });
 
-test('a lease that is lost before the start puts it back, after it ends it', async () => {
+test('losing the lease requeues a session before its start, and ends it afterwards', async () => {
   await using app = await openSessions({ TABERN_SWEEP_MS: '50' });
   const creating = app.create();
   const first = await app.take();
@@ -174,7 +174,7 @@ test('a lease that is lost before the start puts it back, after it ends it', asy
   assert.not.ok(await app.end(second.leaseId));
 });
 
-test('a runner that starts anew has lost what its former instance held', async () => {
+test('a new instance of a runner loses the sessions of its former instance', async () => {
   await using app = await openSessions();
   const { session } = await app.run();
   const waiting = app.create({}, { timeoutMs: 20_000 });
@@ -192,7 +192,7 @@ test('a runner that starts anew has lost what its former instance held', async (
   assert.is((await waiting).status, 'RUNNING', 'what waited goes to the new one');
 });
 
-test('past its time and the grace of its runner, core ends it', async () => {
+test("core ends a session after its timeout and the runner's grace", async () => {
   await using app = await openSessions({ TABERN_SWEEP_MS: '50', TABERN_LEASE_MS: '300000' });
   const { session, leaseId } = await app.run({ timeout: 60 });
   app.clock.advance(60_000 + 119_999);
@@ -202,7 +202,7 @@ test('past its time and the grace of its runner, core ends it', async () => {
   assert.not.ok(await app.end(leaseId));
 });
 
-test('one that no runner takes fails after a minute, and says so to who waits', async () => {
+test('a session that no runner acquires fails after a minute, with its waiting call', async () => {
   await using app = await openSessions({ TABERN_SWEEP_MS: '50' });
   const waiting = faultOf(app.create());
   const { sessions } = app.clients;
@@ -213,7 +213,7 @@ test('one that no runner takes fails after a minute, and says so to who waits', 
   assert.is((await app.read(id)).status, 'ERROR');
 });
 
-test('a creator that leaves takes its session along', async () => {
+test('a session is released when its creator disconnects before the response', async () => {
   await using app = await openSessions();
   const leaving = new AbortController();
   const left = faultOf(app.create({}, { signal: leaving.signal }));
@@ -224,7 +224,7 @@ test('a creator that leaves takes its session along', async () => {
   assert.not.ok(await app.begin(leaseId));
 });
 
-test('closing answers those who wait for a Chrome', async () => {
+test('closing core ends calls that wait for a Chrome', async () => {
   const app = await openSessions();
   const waiting = app.create();
   await app.take();

@@ -1,4 +1,4 @@
-/** The links of a live view: for whom, for how long, and what is refused. */
+/** The links of a live view: access, validity and refusals. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
@@ -8,7 +8,7 @@ import { type Booted, boot } from '../boot.ts';
 
 const test = suite('core/sessions/live-view');
 
-/** An invocation's session: accepted, then held by a runner, then ended, as far as is asked. */
+/** An invocation's session: accepted, then leased, then ended, up to the given state. */
 async function sessionAt(app: Booted, state: 'PENDING' | 'RUNNING' | 'ENDED'): Promise<string> {
   const { sessionId } = await app.invoke(await app.publish({ name: newId() }));
   if (state === 'PENDING') return sessionId;
@@ -18,7 +18,7 @@ async function sessionAt(app: Booted, state: 'PENDING' | 'RUNNING' | 'ENDED'): P
   return sessionId;
 }
 
-test('a running session has links with a token in their query', async () => {
+test('the live view links of a running session have a token in their query', async () => {
   await using app = await boot();
   const id = await sessionAt(app, 'RUNNING');
   const links = await app.clients.sessions.getLiveView({ id }, app.asProject);
@@ -28,7 +28,7 @@ test('a running session has links with a token in their query', async () => {
   assert.equal(links.pages, []);
 });
 
-test('how long the links are good for is 1 s to 6 h', async () => {
+test('live view links may be valid for 1 s to 6 h', async () => {
   await using app = await boot();
   const id = await sessionAt(app, 'RUNNING');
   const { sessions } = app.clients;
@@ -40,7 +40,7 @@ test('how long the links are good for is 1 s to 6 h', async () => {
   }
 });
 
-test('a session that has not started, has ended, or is nobody has none', async () => {
+test('a session that is pending, ended or unknown has no live view', async () => {
   await using app = await boot();
   const refusal = async (id: string) =>
     (await faultOf(app.clients.sessions.getLiveView({ id }, app.asProject))).reason;

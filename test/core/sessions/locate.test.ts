@@ -7,10 +7,10 @@ import { HOLDER } from '../boot.ts';
 import { openSessions } from './runs.ts';
 
 const test = suite('core/sessions/locate');
-const ADDRESS = 'unix:/run/tabern/door.sock';
+const ADDRESS = 'unix:/run/tabern/runner.sock';
 const LONG_MS = 25_000;
 
-/** A session that waits for its Chrome, and a gateway that asks for it. */
+/** A session that waits for its Chrome, and a gateway that requests its address. */
 async function openPending() {
   const app = await openSessions();
   const { runners, sessions } = app.clients;
@@ -40,7 +40,7 @@ async function openPending() {
   };
 }
 
-test('a gateway that waits asks once, and hears when the Chrome runs', async () => {
+test('a waiting LocateSession returns when Chrome runs', async () => {
   await using pending = await openPending();
   const { app, leaseId } = pending;
   const located = pending.locate();
@@ -54,7 +54,7 @@ test('a gateway that waits asks once, and hears when the Chrome runs', async () 
   await pending.creating;
 });
 
-test('one that is released while a gateway waits has ended', async () => {
+test('a waiting LocateSession fails when the session is released', async () => {
   await using pending = await openPending();
   const located = faultOf(pending.locate());
   await pending.app.release(pending.sessionId);
@@ -62,7 +62,7 @@ test('one that is released while a gateway waits has ended', async () => {
   await pending.creating;
 });
 
-test('a wait has its time; without one the answer comes at once', async () => {
+test('a wait ends in time; without a wait the answer is immediate', async () => {
   await using pending = await openPending();
   const { app, credential } = pending;
   const { sessions } = app.clients;
@@ -77,7 +77,7 @@ test('a wait has its time; without one the answer comes at once', async () => {
   await pending.creating;
 });
 
-test('a client that leaves ends the wait', async () => {
+test('a client that disconnects ends the wait', async () => {
   await using pending = await openPending();
   const leaving = new AbortController();
   const located = pending.locate(leaving.signal);

@@ -41,7 +41,7 @@ async function read(app: Booted, id: string, from?: number) {
   return { methods: logs.map(({ method }) => method), logs, next };
 }
 
-test('what a runner adds is read at once, in order, under the id of the session', async () => {
+test('appended entries are readable at once, in order, with the id of the session', async () => {
   await using app = await boot();
   const { sessionId, append } = await openSession(app);
   const response = { timestamp: T0 + 2, result: { frameId: 'F' }, rawBody: '{}' };
@@ -60,7 +60,7 @@ test('what a runner adds is read at once, in order, under the id of the session'
   assert.is(second?.response, undefined);
 });
 
-test('a chunk counts once, and none is left out', async () => {
+test('a repeated chunk counts once, and a gap is refused', async () => {
   await using app = await boot();
   const { sessionId, append } = await openSession(app);
   await append(0, [lineOf('Page.a')]);
@@ -70,7 +70,7 @@ test('a chunk counts once, and none is left out', async () => {
   assert.equal((await read(app, sessionId)).methods, ['Page.a', 'Page.b']);
 });
 
-test('a log is of the lease that holds the session, and of its project', async () => {
+test("only the session's lease appends to its log, and only its project reads it", async () => {
   await using app = await boot();
   const { sessionId, leaseId, append } = await openSession(app);
   await append(0, [lineOf('Page.a')]);
@@ -82,7 +82,7 @@ test('a log is of the lease that holds the session, and of its project', async (
   assert.is((await faultOf(read(app, 'x'))).reason, 'INVALID_FIELD');
 });
 
-test('a long log is read in stretches that meet', async () => {
+test('a long log is read in consecutive parts without gaps', async () => {
   await using app = await boot();
   const { sessionId, append } = await openSession(app);
   for (let number = 0; number < 5; number++) {
@@ -99,7 +99,7 @@ test('a long log is read in stretches that meet', async () => {
   assert.equal((await read(app, sessionId, 99)).methods, []);
 });
 
-test('a full log takes nothing more and says so at its end, once', async () => {
+test('a full log accepts nothing more and ends with one warning', async () => {
   await using app = await boot();
   const { sessionId, append } = await openSession(app);
   for (let number = 0; number < 16; number++) {
@@ -117,7 +117,7 @@ test('a full log takes nothing more and says so at its end, once', async () => {
   assert.equal(methods, [...Array(16).fill('Page.a'), 'Tabern.warning']);
 });
 
-test('a chunk that is none is refused, a line that is none is left out', async () => {
+test('an invalid chunk is refused, an invalid line becomes a warning', async () => {
   await using app = await boot();
   const { sessionId, append } = await openSession(app);
   const refused = append(0, [lineOf('Page.a')], 5 * MIB);
@@ -129,7 +129,7 @@ test('a chunk that is none is refused, a line that is none is left out', async (
 });
 
 for (const engine of ENGINES) {
-  test(`${engine.name}: what is too old goes, what is younger stays`, async () => {
+  test(`${engine.name}: retention removes old chunks only`, async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p');

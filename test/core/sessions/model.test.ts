@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
 import { must } from '../../../proto/common/must.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
+import { sized } from '../../support/whole.ts';
 import { type Bench, ENGINES, HOLDER, LEASE_MS, openBench, T0 } from '../store/engines.ts';
 
 const test = suite('core/sessions/model');
@@ -121,7 +122,7 @@ async function register(world: World): Promise<void> {
   await world.bench.store.registerRunner(runner);
 }
 
-/** What must hold between any two operations. */
+/** The invariants between any two operations. */
 function checkWorld(db: Database, step: string): void {
   const rows = (sql: string) => db.prepare<[], Record<string, unknown>>(sql).all();
   const uncounted = rows(`
@@ -149,8 +150,8 @@ function checkWorld(db: Database, step: string): void {
 }
 
 /** Their walks come to nearly every status. */
-for (const seed of [1, 3, 4]) {
-  test(`nothing gets out of step, seed ${seed}`, async () => {
+for (const seed of sized([1], [1, 3, 4])) {
+  test(`the state machine agrees with its model, seed ${seed}`, async () => {
     await using bench = await openBench(must(ENGINES[0], 'engine'));
     const projects = [await bench.project('one', LIMIT), await bench.project('two', LIMIT)];
     const world: World = {

@@ -1,4 +1,4 @@
-/** Passwords of proxies: on disk nobody reads them, a runner does. */
+/** Passwords of proxies: encrypted on disk, plain for the runner. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -24,7 +24,7 @@ function isOnDisk({ dir }: App, text: string): boolean {
   return files.some(({ name }) => readFileSync(join(dir, name)).includes(text));
 }
 
-test('passwords of a session are on disk for nobody, and reach its runner', async () => {
+test("proxy passwords are encrypted on disk, and the session's runner receives them", async () => {
   await using app = await openSessions();
   const { work } = await app.run({ proxies: PROXIES, userMetadata: { of: 'no secret' } });
   assert.equal(JSON.parse(work.sessionParamsJson).proxies, PROXIES);
@@ -32,7 +32,7 @@ test('passwords of a session are on disk for nobody, and reach its runner', asyn
   assert.ok(isOnDisk(app, 'no secret'), 'what is no secret is found');
 });
 
-test("those of an invocation's session are, too", async () => {
+test("proxy passwords of an invocation's session are encrypted, too", async () => {
   await using app = await openSessions();
   const functionId = await app.publish({ name: 'f' });
   const sessionCreateParams = { proxies: PROXIES, browserSettings: undefined };
@@ -44,7 +44,7 @@ test("those of an invocation's session are, too", async () => {
   assert.equal(JSON.parse(item.value.sessionParamsJson).proxies, PROXIES);
 });
 
-test("another session's do not open: its end says so, and it alone ends", async () => {
+test('proxies encrypted for another session end that session alone, with a reason', async () => {
   await using app = await openSessions();
   const db = new Database(join(app.dir, 'tabern.db'));
   const creating = faultOf(app.create({ proxies: PROXIES }));

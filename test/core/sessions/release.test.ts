@@ -16,7 +16,7 @@ async function releases(app: App, knownLeaseIds: string[] = [], waitMs = 0): Pro
   return (await app.clients.runners.awaitReleases(request, app.asRunner)).leaseIds;
 }
 
-test('a session that waits ends at once, and its runner cannot start it', async () => {
+test('a released PENDING session ends at once, and its runner cannot start it', async () => {
   await using app = await openSessions();
   const creating = app.create();
   const { sessionId, leaseId } = await app.take();
@@ -28,7 +28,7 @@ test('a session that waits ends at once, and its runner cannot start it', async 
   assert.equal(await releases(app), []);
 });
 
-test('a session that is released and still runs shows no address any more', async () => {
+test('a released session that still runs has no URLs', async () => {
   await using app = await openSessions();
   const { session, leaseId } = await app.run();
   const { id, connectUrl } = session;
@@ -43,7 +43,7 @@ test('a session that is released and still runs shows no address any more', asyn
   assert.ok((await app.read(other.id)).connectUrl);
 });
 
-test("a cancelled invocation's session shows none either", async () => {
+test('the session of a cancelled invocation has no URLs', async () => {
   await using app = await openSessions();
   const { id, sessionId } = await app.invoke(await app.publish({ name: 'f' }));
   await app.lease('INVOCATION');
@@ -53,7 +53,7 @@ test("a cancelled invocation's session shows none either", async () => {
   assert.is((await app.read(sessionId)).connectUrl, undefined);
 });
 
-test('a runner that listens hears of a release, and again until it has ended', async () => {
+test('a polling runner receives a release until the session has ended', async () => {
   await using app = await openSessions();
   const [one, two] = [await app.run(), await app.run()];
   const listening = releases(app, [], 25_000);
@@ -68,7 +68,7 @@ test('a runner that listens hears of a release, and again until it has ended', a
   assert.is((await app.read(one.session.id)).status, 'COMPLETED');
 });
 
-test('a second release and one of an ended session change nothing', async () => {
+test('a second release, and a release of an ended session, change nothing', async () => {
   await using app = await openSessions();
   const { session, leaseId } = await app.run();
   await app.release(session.id);
@@ -81,7 +81,7 @@ test('a second release and one of an ended session change nothing', async () => 
   assert.equal(await app.release(session.id.toUpperCase()), ended);
 });
 
-test('only REQUEST_RELEASE of an own session is taken', async () => {
+test("only REQUEST_RELEASE of the project's own session is accepted", async () => {
   await using app = await openSessions();
   const { session } = await app.run();
   const { sessions } = app.clients;
@@ -98,7 +98,7 @@ test('only REQUEST_RELEASE of an own session is taken', async () => {
   assert.equal(await releases(app), []);
 });
 
-test('a delete releases', async () => {
+test('DELETE releases the session', async () => {
   await using app = await openSessions();
   const { session, leaseId } = await app.run();
   const { sessions } = app.clients;
@@ -110,7 +110,7 @@ test('a delete releases', async () => {
   assert.is((await missing).reason, 'RESOURCE_NOT_FOUND');
 });
 
-test('the session of an invocation ends with it', async () => {
+test('the session of an invocation cannot be released', async () => {
   await using app = await openSessions();
   const { sessionId } = await app.invoke(await app.publish({ name: 'f' }));
   const fault = await faultOf(app.release(sessionId));
@@ -122,7 +122,7 @@ test('the session of an invocation ends with it', async () => {
   assert.is((await app.release(sessionId)).status, 'COMPLETED');
 });
 
-test('past the limit the answer says limit, count and what frees a slot', async () => {
+test('the error beyond the limit names limit, count and how to free a slot', async () => {
   await using app = await openSessions({ TABERN_CONCURRENCY: '2' });
   const running = await app.run();
   const waiting = app.create(); // counts, too
@@ -149,10 +149,10 @@ test('past the limit the answer says limit, count and what frees a slot', async 
   await app.run();
 });
 
-test('a key leads to the runner that has the session', async () => {
+test('a signing key locates the runner of its session', async () => {
   await using app = await openSessions();
   const { runners, sessions } = app.clients;
-  const address = 'unix:/run/tabern/door.sock';
+  const address = 'unix:/run/tabern/sessions.sock';
   await runners.registerRunner({ ...HOLDER, address }, app.asRunner);
   const locate = (signingKey: string) =>
     sessions.locateSession(
@@ -195,7 +195,7 @@ test('a runner without a session server is unreachable; a wrong address is refus
   }
 });
 
-test('only a gateway asks where sessions are, with a credential', async () => {
+test('only gateways may locate sessions, and only with a credential', async () => {
   await using app = await openSessions();
   const { locateSession } = app.clients.sessions;
   const credential = { $case: 'signingKey', value: 'x' } as const;

@@ -7,7 +7,7 @@ import { type Booted, boot } from '../boot.ts';
 
 const test = suite('core/sessions/sessions');
 
-/** The session of an invocation that is leased, and ended unless said otherwise. */
+/** The session of a leased invocation, ended by default. */
 async function sessionOf(app: Booted, config?: object, isEnded = true): Promise<string> {
   const manifest = { name: newId(), ...(config && { config: JSON.stringify(config) }) };
   const { sessionId } = await app.invoke(await app.publish(manifest));
@@ -41,7 +41,7 @@ test('sessions are read and listed newest first, by status', async () => {
   assert.is(session?.connectUrl, `/connect?signingKey=${session?.signingKey}`);
 });
 
-test('sessions are found by their metadata, and a malformed query is refused', async () => {
+test('sessions are found by metadata, and a malformed query is refused', async () => {
   await using app = await boot();
   const { sessions } = app.clients;
   const id = await sessionOf(app, { userMetadata: { stagehand: 'true', n: { m: "it's" } } });
@@ -56,7 +56,7 @@ test('sessions are found by their metadata, and a malformed query is refused', a
   assert.is((await faultOf(find('stagehand:true'))).facts['field'], 'q');
 });
 
-test('a protocol log is empty where nothing was logged, and no session has none', async () => {
+test('the protocol log of a silent session is empty, that of an unknown one is a 404', async () => {
   await using app = await boot();
   const { sessions } = app.clients;
   const id = await sessionOf(app);
@@ -65,7 +65,7 @@ test('a protocol log is empty where nothing was logged, and no session has none'
   assert.is((await faultOf(missing)).message, 'Session not found.');
 });
 
-test('a project sees itself and what its sessions used', async () => {
+test('a project reads itself and the usage of its sessions', async () => {
   await using app = await boot();
   const { projects } = app.clients;
   await sessionOf(app);

@@ -8,7 +8,7 @@ const test = suite('core/sessions/signing-keys');
 
 const keys = signingKeys(sealerOf(Buffer.alloc(32, 1)));
 
-test('a key is always the same, and leads back to its session', () => {
+test('a signing key is deterministic and contains its session', () => {
   const [one, two] = [newId(), newId()];
   assert.is(keys.of(one), keys.of(one));
   assert.equal(keys.read(keys.of(one)), { sessionId: one });
@@ -17,14 +17,14 @@ test('a key is always the same, and leads back to its session', () => {
   assert.match(keys.of(one), /^[\w-]{64}$/);
 });
 
-test('it goes into a URL as it is', () => {
+test('a signing key needs no escaping in a URL', () => {
   for (let n = 0; n < 100; n++) {
     const key = keys.of(newId());
     assert.is(new URLSearchParams({ key }).toString(), `key=${key}`);
   }
 });
 
-test('it names the API key that it was given to, and only that one', () => {
+test('a signing key contains the requesting API key only', () => {
   const id = newId();
   const [one, other] = [keys.of(id, 'abcdef01'), keys.of(id, 'abcdef02')];
   assert.is.not(one, other);
@@ -34,7 +34,7 @@ test('it names the API key that it was given to, and only that one', () => {
 });
 
 for (const keyId of ['', 'abcdef01']) {
-  test(`a key in which any character differs opens nothing: ${keyId || 'of none'}`, () => {
+  test(`a key with any character changed is refused: ${keyId || 'without an API key'}`, () => {
     const key = keys.of(newId(), keyId);
     for (let at = 0; at < key.length; at++) {
       const other = key[at] === 'A' ? 'B' : 'A';
@@ -43,7 +43,7 @@ for (const keyId of ['', 'abcdef01']) {
   });
 }
 
-test('what has another form is no key', () => {
+test('text of another form is not a signing key', () => {
   const key = keys.of(newId());
   const std = Buffer.from(key, 'base64url').toString('base64');
   const wrong = ['', key.slice(1), `${key}A`, `${key}=`, ` ${key}`, `${key}\n`, newId()];
@@ -52,7 +52,7 @@ test('what has another form is no key', () => {
   }
 });
 
-test("another data directory's keys are nobody's", () => {
+test('signing keys of another data directory are refused', () => {
   const others = signingKeys(sealerOf(Buffer.alloc(32, 2)));
   assert.is(keys.read(others.of(newId())), undefined);
 });

@@ -10,19 +10,19 @@ const test = suite('core/sessions/view-tokens');
 const sealer = sealerOf(Buffer.alloc(32, 7));
 const EXPIRES_AT = new Date(1_800_000_000_123);
 
-test('a token names its session and its expiry', () => {
+test('a view token contains its session and its expiry', () => {
   const tokens = viewTokens(sealer, () => EXPIRES_AT.getTime() - 1);
   const view = { sessionId: newId(), expiresAt: EXPIRES_AT };
   assert.equal(tokens.read(tokens.of(view)), view);
 });
 
-test('a token names the API key that it was given to', () => {
+test('a view token contains the requesting API key', () => {
   const tokens = viewTokens(sealer, () => 0);
   const view = { sessionId: newId(), expiresAt: EXPIRES_AT, keyId: 'abcdef01' };
   assert.equal(tokens.read(tokens.of(view)), view);
 });
 
-test('a token is no good from its expiry on', () => {
+test('a view token is refused from its expiry on', () => {
   let now = EXPIRES_AT.getTime() - 1;
   const tokens = viewTokens(sealer, () => now);
   const token = tokens.of({ sessionId: newId(), expiresAt: EXPIRES_AT });
@@ -34,7 +34,7 @@ test('a token is no good from its expiry on', () => {
   );
 });
 
-test('a token with one character changed, cut or added is refused', () => {
+test('a view token with one character changed, removed or added is refused', () => {
   const tokens = viewTokens(sealer, () => 0);
   const token = tokens.of({ sessionId: newId(), expiresAt: EXPIRES_AT });
   const wrong = ['', 'x', token.slice(0, -1), `${token}A`, `${token} `, `${token}\n`];
@@ -45,7 +45,7 @@ test('a token with one character changed, cut or added is refused', () => {
   for (const text of wrong) assert.is(tokens.read(text), undefined, text);
 });
 
-test("another master key's token is refused", () => {
+test('a view token of another master key is refused', () => {
   const tokens = viewTokens(sealer, () => 0);
   const strangers = viewTokens(sealerOf(Buffer.alloc(32, 8)), () => 0);
   const token = strangers.of({ sessionId: newId(), expiresAt: EXPIRES_AT });

@@ -21,9 +21,9 @@ const CHILD = fileURLToPath(new URL('./check-child.ts', import.meta.url));
 const log = openLog({ role: 'core', level: 'silent' });
 /** Ours: a close takes a second at most, of a machine that is busy some. */
 const CLOSE_LIMIT_MS = 20_000;
-/** Of processor time, in 10 ms: a quarter of what the check takes to its own end. */
+/** Of processor time, in 10 ms: a quarter of that of the whole check. */
 const TICKS = 100;
-/** Whose check takes four seconds, from its opening on: a millisecond to compute each row. */
+/** A table whose check takes four seconds: a millisecond to compute each row. */
 const SLOW = `
   PRAGMA synchronous = OFF;
   CREATE TABLE slow (n INTEGER PRIMARY KEY, m TEXT NOT NULL AS (hex(zeroblob(1000000 + n))));
@@ -57,7 +57,7 @@ function ticksOf(pid: number): number {
   }
 }
 
-/** A database whose check is slow, in a new data directory, as after an end that was not clean. */
+/** A database with a slow check, in a new data directory, as after an unclean end. */
 async function fill(dir: string): Promise<{ path: string; own: number }> {
   const path = join(dir, 'tabern.db');
   const first = await startCore(readCoreConfig({ TABERN_DATA: dir }), log);
@@ -78,7 +78,7 @@ function linkOf(fd: string): string {
   }
 }
 
-test('a close ends the check, and the database is left as after any clean end', async () => {
+test('a close ends the check, and the database is closed cleanly', async () => {
   await using dir = tempDirectory();
   const { path, own } = await fill(dir.path);
   const config = readCoreConfig({ TABERN_DATA: dir.path });

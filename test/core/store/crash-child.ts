@@ -1,6 +1,6 @@
 /**
  * The process that crash.test.ts kills: accepts invocations, 16 at a time, and writes the id of
- * each one on stdout once it was acknowledged. Arguments: data directory, crash point or nothing.
+ * each acknowledged one on stdout. Arguments: data directory, crash point or nothing.
  */
 import { writeSync } from 'node:fs';
 import { newId } from '../../../core/common/ids.ts';

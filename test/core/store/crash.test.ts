@@ -24,7 +24,7 @@ async function acknowledged(args: string[], killAtCount: number): Promise<string
   });
   const [, signal] = await once(child, 'close');
   assert.is(signal, 'SIGKILL');
-  // What stands behind the last line break was not written whole.
+  // The bytes after the last line break are an incomplete line.
   return text.split('\n').slice(0, -1);
 }
 
@@ -80,7 +80,7 @@ test('a failing disk ends the process with 70 and loses nothing acknowledged', a
   checkWhole(`${bench.dir}/tabern.db`, ids.length);
 });
 
-test('a full disk refuses, reads on, and goes on when there is room again', async () => {
+test('a full disk refuses writes only, and they succeed when there is room again', async () => {
   await using dir = tempDirectory();
   const child = fileURLToPath(new URL('../files/full-child.ts', import.meta.url));
   const script = 'mount -t tmpfs -o size=6m tmpfs "$1" && exec "$0" "$2" "$1"';
@@ -90,7 +90,7 @@ test('a full disk refuses, reads on, and goes on when there is room again', asyn
   assert.equal(JSON.parse(stdout), { reason: 'STORAGE_FULL', whileFull: 0, after: 0 });
 });
 
-/** Nothing half-written: each row has its partner, and the counters are what they count. */
+/** No partial write: each row has its partner, and the counters equal the counts. */
 function checkWhole(path: string, atLeast: number): void {
   const db = new Sqlite(path, { readonly: true });
   const one = (sql: string) => db.prepare<[], number>(sql).pluck().get();

@@ -55,7 +55,7 @@ const op = (name: string, ...args: unknown[]): OpRequest => ({
   args,
 });
 
-test('after a step that is undone, only what has the old times runs', () => {
+test('after an undone clock step only operations with the old times run', () => {
   const { engine, ids } = engineOf('PRAGMA max_page_count = 20;');
   const at = (step: number, request: OpRequest): OpRequest => ({ ...request, step });
   const run = (...group: OpRequest[]) => {
@@ -77,7 +77,7 @@ test('after a step that is undone, only what has the old times runs', () => {
   assert.equal(ids(), [3, 4]);
 });
 
-test('a group is one transaction in which each stands for itself', () => {
+test('a group is one transaction, and each operation succeeds or fails alone', () => {
   const { engine, ids, points } = engineOf();
   const group = [op('add', 1), op('addThenThrow', 2, 'fault'), op('add', 1), op('add', 3)];
   const outcome = engine.run(group);
@@ -99,20 +99,20 @@ test('a group is one transaction in which each stands for itself', () => {
   assert.equal(points, ['tx-begin', 'before-commit', 'after-commit']);
 });
 
-test('an undone operation wakes nobody', () => {
+test('an undone operation wakes no listener', () => {
   const { engine } = engineOf();
   const outcome = engine.run([op('addThenThrow', 1, 'error'), op('add', 2), op('add', 3)]);
   assert.equal(outcome.kind === 'committed' && outcome.wakes, ['deliveries']);
 });
 
-test('an unknown operation is an error of its own', () => {
+test('an unknown operation fails alone', () => {
   const { engine, ids } = engineOf();
   const outcome = engine.run([op('nothing'), op('add', 1)]);
   assert.is(outcome.kind, 'committed');
   assert.equal(ids(), [1]);
 });
 
-test('a commit that fails is fatal: nobody is answered', () => {
+test('a failed commit is fatal, and no operation resolves', () => {
   const { engine } = engineOf();
   const outcome = engine.run([op('add', 1), op('spoilCommit')]);
   assert.is(outcome.kind, 'fatal');
@@ -122,7 +122,7 @@ test('a commit that fails is fatal: nobody is answered', () => {
   );
 });
 
-test('a full disk refuses what did not fit and keeps what did', () => {
+test('a full disk fails the operations that do not fit and keeps the others', () => {
   const { engine, ids } = engineOf('PRAGMA max_page_count = 20;');
   const outcome = engine.run([op('add', 1), op('add', 2, 'x'.repeat(200_000))]);
   if (outcome.kind !== 'committed') throw new Error(outcome.message);
@@ -135,7 +135,7 @@ test('a full disk refuses what did not fit and keeps what did', () => {
   assert.equal(engine.run([op('add', 5)]).kind, 'committed', 'and the next group goes on');
 });
 
-test('an offer of work alone does not wait for the disk, and all else does', () => {
+test('only an offer of work does not wait for the disk', () => {
   const [FULL, NORMAL] = [2, 1];
   const said = (engine: Engine, ...ops: string[]) => {
     const outcome = engine.run(ops.map((name) => op(name)));

@@ -1,13 +1,13 @@
-/** The engines that the store suite runs on, and the shortest way to work in any of them. */
+/** The engines on which the store suite runs, with short calls for any of them. */
 
 import { newId } from '../../../core/common/ids.ts';
-import { FIVE_DAYS } from '../../../core/delivery/disable.ts';
+import { readCoreConfig } from '../../../core/config.ts';
 import { openStore } from '../../../core/store/thread.ts';
 import type { LeasedWork, WorkKind } from '../../../core/store/types/leases.ts';
 import type { Store } from '../../../core/store/types.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
-/** Opens a store of its own on a folder; another engine adds a line. */
+/** Opens a separate store on a folder; another engine adds a line. */
 export type Opener = { name: string; open(dir: string): Promise<Store> };
 
 export const ENGINES: readonly Opener[] = [
@@ -27,8 +27,12 @@ export type Bench = AsyncDisposable & {
   dir: string;
   /** A project of that name, with queues that run `cap` invocations at once. */
   project(name: string, cap?: number): Promise<string>;
-  /** A published function: its ids. */
-  publish(projectId: string, name?: string): Promise<{ functionId: string; versionId: string }>;
+  /** A published function, whose build printed so many lines: its ids. */
+  publish(
+    projectId: string,
+    name?: string,
+    lines?: number,
+  ): Promise<{ functionId: string; versionId: string }>;
   /** An accepted invocation. */
   accept(
     projectId: string,
@@ -37,9 +41,9 @@ export type Bench = AsyncDisposable & {
   ): Promise<{ id: string; sessionId: string }>;
   /** Leases and takes, as a runner does. */
   lease(kind: WorkKind, max?: number, at?: number): Promise<LeasedWork[]>;
-  /** Leases, and says nothing more. */
+  /** Leases without the first renewal. */
   offer(kind: WorkKind, max?: number, at?: number): Promise<LeasedWork[]>;
-  /** A webhook on every type; gives the events that have arrived since, each once. */
+  /** A webhook for every type; returns the events since the previous call, each once. */
   listen(projectId: string, types?: string[], at?: number): Promise<() => Promise<string[]>>;
 };
 
@@ -67,7 +71,8 @@ export async function openBench(engine: Opener): Promise<Bench> {
       const row = { id: newId(), name, defaultTimeout: 900, concurrency: cap };
       return (await store.ensureProject({ ...row, createdAt: T0, updatedAt: T0 })).id;
     },
-    publish: (projectId, name = 'title') => publish(store, lease, { projectId, name }),
+    publish: (projectId, name = 'title', lines = 0) =>
+      publish(store, lease, { projectId, name, lines }),
     async accept(projectId, of, { queueMax = 1_000, waitUntil = T0 + 3_600_000, at = T0 } = {}) {
       const ids = { id: newId(), sessionId: newId(), projectId, ...of };
       const session = { sessionParams: '{}', contextId: null, userMetadata: null };
@@ -92,7 +97,7 @@ const TYPES = ['pending', 'running', 'completed', 'failed'].map(
 async function publish(
   store: Store,
   lease: Bench['lease'],
-  { projectId, name }: { projectId: string; name: string },
+  { projectId, name, lines: count }: { projectId: string; name: string; lines: number },
 ) {
   const blob = { projectId, size: 1, sha256: 'aa', createdAt: T0 };
   const [archiveBlobId, bundleBlobId] = [newId(), newId()];
@@ -102,16 +107,20 @@ async function publish(
   await store.createBuild({ ...build, ...times, queueMax: 10 });
   const [work] = await lease('build');
   if (work?.id !== build.id) throw new Error('another build was waiting');
+  const { leaseId } = work;
+  const lines = Array.from({ length: count }, () => ({ message: 'a', at: 0, level: 'log' }));
+  const limit = { maxBytes: 1_000_000, linesMax: 20_000, marker: '' };
+  if (count > 0) await store.appendLogs({ leaseId, first: 0, lines, ...limit });
   await store.addBlob({ ...blob, id: bundleBlobId, kind: 'BUNDLE' });
   const ids = { functionId: newId(), versionId: newId() };
   const manifests = [{ ...ids, name, sessionConfig: null, paramsSchema: null }];
   const outcome = { kind: 'success', bundleBlobId, manifests } as const;
-  await store.completeBuild({ leaseId: work.leaseId, outcome, at: T0 });
+  await store.completeBuild({ leaseId, outcome, at: T0 });
   const built = await store.getBuild({ id: build.id, projectId });
   return { functionId: built?.functions[0]?.function.id ?? '', versionId: ids.versionId };
 }
 
-/** Claims what is due, as a sender would, and reports it delivered. */
+/** Claims due deliveries, as a sender does, and reports them delivered. */
 async function listen(store: Store, projectId: string, eventTypes: string[], later: number) {
   const endpoint = 'https://example.com/hook';
   const id = newId();
@@ -137,7 +146,8 @@ async function listen(store: Store, projectId: string, eventTypes: string[], lat
       abortMessage: false,
       jitter: 1,
     }));
-    if (ends.length > 0) await store.reportAttempts({ ends, at: later, rule: FIVE_DAYS });
+    if (ends.length > 0)
+      await store.reportAttempts({ ends, at: later, rule: readCoreConfig({}).webhookRule });
     return claims.map(({ body }) => JSON.parse(Buffer.from(body).toString()).type).sort();
   };
 }

@@ -1,6 +1,6 @@
 /**
- * The rules of transactions run on an engine that answers later: each read is a promise, as
- * PostgreSQL's will be. And the tables of states hold what statements rely on.
+ * The rules of transactions hold on an asynchronous engine, whose reads are promises, as
+ * PostgreSQL's will be. The tables of states match the statements.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -8,8 +8,10 @@ import { newId } from '../../../core/common/ids.ts';
 import { type QueueStatements, queueOperations } from '../../../core/store/operations/queue.ts';
 import {
   BUILD,
+  DELIVERY,
   INVOCATION,
   LEASE,
+  OPEN_DELIVERY,
   openStates,
   SESSION,
   statesBefore,
@@ -19,7 +21,7 @@ import { Fault } from '../../../proto/rpc/errors.ts';
 
 const test = suite('core/store/operations');
 
-/** A read whose value comes with a later turn of the event loop. */
+/** A read whose value arrives in a later turn of the event loop. */
 function later<Value>(value: () => Value): Read<Value> {
   return {
     *[Symbol.iterator]() {
@@ -28,7 +30,7 @@ function later<Value>(value: () => Value): Read<Value> {
   };
 }
 
-/** What an asynchronous engine does with an operation. */
+/** Runs an operation as an asynchronous engine does. */
 async function runLater<Value>(steps: Steps<Value>): Promise<Value> {
   let step = steps.next();
   while (!step.done) step = steps.next(await step.value);
@@ -57,7 +59,7 @@ function newJob() {
   return { id, kind, projectId: 'p', expiresAt: 1, queueMax: 5, traceparent: undefined, at: 0 };
 }
 
-test('an operation runs to its end on reads that are answered later', async () => {
+test('an operation completes after reads that return later', async () => {
   const { queue, writes, wakes } = openQueue(0);
   const job = newJob();
   await runLater(queue.add(job));
@@ -75,7 +77,7 @@ test('a queue in which work waits keeps its turn', async () => {
   assert.equal(writes[0], ['count', 'invocation', 'p', { ready: 1, running: 0, turns: 0 }]);
 });
 
-test('a full queue is refused on such reads too, and nothing is written', async () => {
+test('a full queue refuses work on such reads too, and writes nothing', async () => {
   const { queue, writes, wakes } = openQueue(2);
   const error = await runLater(queue.add(newJob())).then(
     () => undefined,
@@ -86,8 +88,8 @@ test('a full queue is refused on such reads too, and nothing is written', async 
   assert.equal([writes, wakes], [[], []]);
 });
 
-test('every state that follows is a state, and an ended one has none after it', () => {
-  for (const table of [INVOCATION, BUILD, SESSION, LEASE]) {
+test('every next state is a state, and ended work has none', () => {
+  for (const table of [INVOCATION, BUILD, SESSION, LEASE, DELIVERY]) {
     const states = Object.keys(table);
     const next = Object.values(table).flat();
     assert.ok(next.every((state) => states.includes(state)));
@@ -97,11 +99,18 @@ test('every state that follows is a state, and an ended one has none after it', 
   assert.equal(openStates(LEASE), ['ready', 'offered', 'running']);
 });
 
-test('work runs once: RUNNING follows PENDING alone, and running is never offered again', () => {
+test('work runs once: RUNNING follows PENDING alone, and is never offered again', () => {
   assert.equal(statesBefore(INVOCATION, 'RUNNING'), ['PENDING']);
   assert.equal(statesBefore(SESSION, 'RUNNING'), ['PENDING']);
   assert.equal(statesBefore(LEASE, 'offered'), ['ready']);
   assert.equal(statesBefore(LEASE, 'ready'), ['offered']);
+});
+
+test('a delivery is sent from pending alone, and no report of a success ends it twice', () => {
+  assert.equal(statesBefore(DELIVERY, 'in_flight'), ['pending']);
+  assert.equal(statesBefore(DELIVERY, 'exhausted'), ['in_flight']);
+  assert.not(statesBefore(DELIVERY, 'delivered').includes('delivered'));
+  assert.equal(OPEN_DELIVERY, ['pending', 'in_flight']);
 });
 
 test.run();

@@ -9,7 +9,7 @@ import type { WorkKind } from '../../../core/store/types/leases.ts';
 import { type Bench, ENGINES, HOLDER, LEASE_MS, openBench, T0 } from './engines.ts';
 
 const KINDS = ['invocation', 'session', 'build'] as const;
-/** Above what any of these tests leases. */
+/** More than any of these tests leases. */
 const CAP = 100;
 
 for (const engine of ENGINES) {
@@ -28,7 +28,7 @@ for (const engine of ENGINES) {
     });
   }
 
-  test('an eighth of the places is kept, and newcomers get one each', async () => {
+  test('an eighth of the places is reserved for projects without work, one each', async () => {
     await using bench = await openBench(engine);
     const [a, b, c, d] = [
       await tenant(bench, 'a'),
@@ -44,7 +44,7 @@ for (const engine of ENGINES) {
     assert.equal(got, [b.id, c.id, d.id]);
   });
 
-  test('a place that comes free fills the reserve before a project that has one', async () => {
+  test('a free place fills the reserve before it serves a project that has one', async () => {
     await using bench = await openBench(engine);
     const [a, b] = [await tenant(bench, 'a'), await tenant(bench, 'b')];
     const places = 4;
@@ -62,7 +62,7 @@ for (const engine of ENGINES) {
     assert.is(turn.length, 1, 'and what is beyond it is given out');
   });
 
-  test('an end wakes whoever waits for a place, of whichever project', async () => {
+  test('an end wakes waiting runners, whatever its project', async () => {
     await using bench = await openBench(engine);
     const [a, b] = [await tenant(bench, 'a'), await tenant(bench, 'b')];
     await b.wait('session');
@@ -80,7 +80,7 @@ for (const engine of ENGINES) {
     assert.equal(await lease(bench, 'session', { free: 1, places: 3 }), [b.id]);
   });
 
-  test('a project alone has all places: the others have no key, or revoked ones', async () => {
+  test('the only project with a valid key may use all places', async () => {
     await using bench = await openBench(engine);
     const a = await tenant(bench, 'a');
     await bench.project('without-a-key');
@@ -90,7 +90,7 @@ for (const engine of ENGINES) {
     assert.is((await lease(bench, 'session', { free: 8, places: 8 })).length, 8);
   });
 
-  test('a runner with one place keeps none, nor one that does not say how many', async () => {
+  test('a runner with one place, or an unknown number, reserves none', async () => {
     await using bench = await openBench(engine);
     const [a] = [await tenant(bench, 'a'), await tenant(bench, 'b')];
     for (let i = 0; i < 3; i += 1) await a.wait('session');
@@ -98,7 +98,7 @@ for (const engine of ENGINES) {
     assert.is((await bench.offer('session', 2)).length, 2);
   });
 
-  test('places of one kind are not those of another', async () => {
+  test('each kind of work has its own places', async () => {
     await using bench = await openBench(engine);
     const [a] = [await tenant(bench, 'a'), await tenant(bench, 'b')];
     for (const kind of KINDS) await a.wait(kind);

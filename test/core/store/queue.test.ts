@@ -1,4 +1,4 @@
-/** What every engine of the store keeps of queues, limits and logs. */
+/** Queues, limits and logs in every engine of the store. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
@@ -11,7 +11,7 @@ const DONE: InvocationOutcome = { kind: 'success', results: '{"n":1}' };
 for (const engine of ENGINES) {
   const test = suite(`store queue/${engine.name}`);
 
-  test('a backlog of one project does not hold up another', async () => {
+  test('a backlog of one project does not delay another', async () => {
     await using bench = await openBench(engine);
     const [a, b] = [await bench.project('a'), await bench.project('b')];
     const [ofA, ofB] = [await bench.publish(a), await bench.publish(b)];
@@ -24,7 +24,7 @@ for (const engine of ENGINES) {
     assert.is(new Set(order.slice(0, 2)).size, 2);
   });
 
-  test('turns that a project did not need are not saved up', async () => {
+  test('unused turns of a project are not saved', async () => {
     await using bench = await openBench(engine);
     const [a, b] = [await bench.project('a'), await bench.project('b')];
     const [ofA, ofB] = [await bench.publish(a), await bench.publish(b)];
@@ -53,7 +53,7 @@ for (const engine of ENGINES) {
     assert.is((await bench.lease('invocation', 3)).length, 1);
   });
 
-  test('the queue has a bound, and what it refuses leaves nothing behind', async () => {
+  test('the queue has a limit, and refused work leaves no row', async () => {
     await using bench = await openBench(engine);
     const projectId = await bench.project('p');
     const fn = await bench.publish(projectId);
@@ -70,7 +70,7 @@ for (const engine of ENGINES) {
     assert.equal(await events(), ['functions.invocations.pending']);
   });
 
-  test('waiting ends after its patience, running after its time and a grace', async () => {
+  test('waiting work ends after its wait, running work after its time and grace', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p', 1);
@@ -90,7 +90,7 @@ for (const engine of ENGINES) {
     assert.is((await cause(running.id)).code, 'TIMED_OUT');
   });
 
-  test('work is PENDING until its runner says that it came, and runs with one event', async () => {
+  test('work is PENDING until its runner renews the lease, then RUNNING', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p', 1);
@@ -115,7 +115,7 @@ for (const engine of ENGINES) {
     assert.equal(await events(), ['functions.invocations.running']);
   });
 
-  test('work that never came is offered again: at once, by silence, by supersession', async () => {
+  test('unconfirmed work is offered again after a disconnect, expiry or takeover', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p', 1);
@@ -145,7 +145,7 @@ for (const engine of ENGINES) {
     assert.equal(await events(), told, 'an outcome says that it ran');
   });
 
-  test('work that runs is never put back', async () => {
+  test('running work is never put back', async () => {
     await using bench = await openBench(engine);
     const projectId = await bench.project('p', 1);
     const { id } = await bench.accept(projectId, await bench.publish(projectId));
@@ -155,7 +155,7 @@ for (const engine of ENGINES) {
     assert.is((await bench.store.findLease(work?.leaseId ?? ''))?.id, id);
   });
 
-  test('work that never comes ends when its patience does', async () => {
+  test('work that no runner confirms ends when its wait ends', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p', 1);
@@ -167,7 +167,7 @@ for (const engine of ENGINES) {
     assert.equal(cause, { code: 'TIMED_OUT', message: 'No runner was free in time.' });
   });
 
-  test('appending is idempotent by line number, refuses gaps, and is cut once', async () => {
+  test('appending is idempotent by line number, refuses gaps, and is truncated once', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p');
@@ -188,7 +188,7 @@ for (const engine of ENGINES) {
     assert.is(await store.appendLogs({ ...limits, leaseId: newId(), first: 0, lines: [] }), false);
   });
 
-  test('lines that hold nothing are bounded too', async () => {
+  test('empty lines count for the limit', async () => {
     await using bench = await openBench(engine);
     const projectId = await bench.project('p');
     const { id } = await bench.accept(projectId, await bench.publish(projectId));
@@ -200,7 +200,7 @@ for (const engine of ENGINES) {
     assert.equal(kept, ['', '', '', 'cut']);
   });
 
-  test('one failing operation does not undo its neighbours of the same tick', async () => {
+  test('a failing operation does not undo others of the same group', async () => {
     await using bench = await openBench(engine);
     const projectId = await bench.project('p');
     const fn = await bench.publish(projectId);

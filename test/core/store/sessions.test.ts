@@ -1,4 +1,4 @@
-/** What every engine of the store keeps of sessions that users start: runs on each of ENGINES. */
+/** Sessions of users in every engine of the store: runs on each of ENGINES. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
@@ -39,7 +39,7 @@ const END = { status: 'COMPLETED', reason: 'over', proxyBytes: 0, at: T0 } as co
 for (const engine of ENGINES) {
   const test = suite(`store-sessions/${engine.name}`);
 
-  test('a project is held to its own limit, whatever others and its functions do', async () => {
+  test('a project is limited by its own sessions, not by those of others', async () => {
     await using bench = await openBench(engine);
     const [one, two] = [await bench.project('one', 2), await bench.project('two', 2)];
     const fn = await bench.publish(one);
@@ -55,7 +55,7 @@ for (const engine of ENGINES) {
     assert.is((await bench.store.listSessions(list)).length, 4, 'the refused one left nothing');
   });
 
-  test('a list reads nothing that only runners need', async () => {
+  test('a list does not read the members that only runners need', async () => {
     await using bench = await openBench(engine);
     const projectId = await bench.project('p');
     const { id } = await create(bench, projectId, { metadata: { a: 'b' } });
@@ -71,7 +71,7 @@ for (const engine of ENGINES) {
     }
   });
 
-  test('a limit holds when many are created in one commit', async () => {
+  test('a limit holds for many sessions created in one commit', async () => {
     await using bench = await openBench(engine);
     const projectId = await bench.project('p', 5);
     const many = Array.from({ length: 20 }, () => create(bench, projectId));
@@ -80,7 +80,7 @@ for (const engine of ENGINES) {
     assert.is((await bench.offer('session', 64)).length, 5);
   });
 
-  test('a slot is free once for each session: by its release or by its end', async () => {
+  test('a session frees its slot once: at its release or at its end', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p', 1);
@@ -98,7 +98,7 @@ for (const engine of ENGINES) {
     assert.equal(await bench.offer('session', 9), [], 'nothing waits any more');
   });
 
-  test("another project's session is none", async () => {
+  test('a session of another project is not found', async () => {
     await using bench = await openBench(engine);
     const [one, two] = [await bench.project('one'), await bench.project('two')];
     const { id } = await run(bench, one);
@@ -117,7 +117,7 @@ for (const engine of ENGINES) {
     assert.equal(served.sort(), [one, two].sort());
   });
 
-  test('what was offered and not started waits again, for what is left of its minute', async () => {
+  test('an offered session that did not start waits again for the rest of its minute', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p');
@@ -138,7 +138,7 @@ for (const engine of ENGINES) {
     );
   });
 
-  test('a released session whose runner forgets it ends all the same', async () => {
+  test('a released session ends even if its runner does not end it', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p');
@@ -153,7 +153,7 @@ for (const engine of ENGINES) {
     assert.is(await store.completeSession({ leaseId, ...END }), false);
   });
 
-  test('a restart of the store forgets neither leases nor counts', async () => {
+  test('a restart of the store keeps leases and counts', async () => {
     await using bench = await openBench(engine);
     const projectId = await bench.project('p', 2);
     const { leaseId } = await run(bench, projectId);
@@ -164,7 +164,7 @@ for (const engine of ENGINES) {
     assert.ok(await bench.store.completeSession({ leaseId, ...END }));
   });
 
-  test('a clock set forward while core was away ends no session that runs', async () => {
+  test('a clock set forward while core was stopped ends no running session', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const HOUR_MS = 3_600_000;
@@ -184,7 +184,7 @@ for (const engine of ENGINES) {
     assert.is((await store.getSession({ id, projectId }))?.status, 'TIMED_OUT');
   });
 
-  test('metadata is found by its keys and text, in the own project and newest first', async () => {
+  test('sessions are found by metadata keys and text, newest first', async () => {
     await using bench = await openBench(engine);
     const [one, two] = [await bench.project('one', 99), await bench.project('two', 99)];
     const make = async (metadata: object, projectId = one) =>
@@ -214,7 +214,7 @@ for (const engine of ENGINES) {
     assert.ok(await bench.store.getSession({ id: invoked.sessionId, projectId: one }));
   });
 
-  test('usage counts a minute at least, and nothing that never started', async () => {
+  test('usage counts at least a minute for each started session', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p');

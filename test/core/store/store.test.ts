@@ -1,4 +1,4 @@
-/** What every engine of the store keeps: runs on each of ENGINES. */
+/** The store's operations: run on each of ENGINES. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
@@ -15,7 +15,7 @@ const THROWN: InvocationOutcome = {
 for (const engine of ENGINES) {
   const test = suite(`store/${engine.name}`);
 
-  test('PENDING, RUNNING, COMPLETED: the session goes along, with one event each', async () => {
+  test('PENDING, RUNNING, COMPLETED: the session follows, with one event each', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p');
@@ -44,7 +44,7 @@ for (const engine of ENGINES) {
     assert.is((await store.getSession({ id: sessionId, projectId }))?.startedAt, T0 + 5);
   });
 
-  test('a terminal state is reached once: repeats and late outcomes change nothing', async () => {
+  test('an ended state is final: repeated and late outcomes change nothing', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p');
@@ -67,7 +67,7 @@ for (const engine of ENGINES) {
     assert.equal(await events(), ['functions.invocations.completed']);
   });
 
-  test('how a session ends follows from how its invocation did', async () => {
+  test('the end of a session follows from the end of its invocation', async () => {
     await using bench = await openBench(engine);
     const projectId = await bench.project('p');
     const fn = await bench.publish(projectId);
@@ -115,7 +115,7 @@ for (const engine of ENGINES) {
     assert.equal(await events(), ['functions.invocations.failed']);
   });
 
-  test('a new instance of a runner ends what the old one held, which is refused', async () => {
+  test('a new instance of a runner ends the work of the old one', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p');
@@ -134,7 +134,7 @@ for (const engine of ENGINES) {
     assert.is(await store.registerRunner(second), 0, 'registering again ends nothing');
   });
 
-  test('a build publishes: the same name keeps its id and gets a new version', async () => {
+  test('a function published again keeps its id and gets a new version', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p');
@@ -191,7 +191,7 @@ for (const engine of ENGINES) {
     assert.equal(await store.listSessions({ projectId, status: undefined, max: 9 }), []);
   });
 
-  test('a restart keeps everything: rows, leases, counters', async () => {
+  test('a restart keeps rows, leases and counters', async () => {
     await using bench = await openBench(engine);
     const projectId = await bench.project('p', 2);
     const fn = await bench.publish(projectId);

@@ -1,11 +1,11 @@
-/** How long commits wait for the disk, as readiness and metrics show it. */
+/** The time that commits wait for the disk, in readiness and metrics. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSyncs } from '../../../core/store/syncs.ts';
 
 const test = suite('core/store/syncs');
 
-test('the figure is of ten minutes, of the slowest twentieth, and of ten commits at least', () => {
+test('the percentile is of ten minutes, the slowest twentieth, and at least ten commits', () => {
   let at = 0;
   const syncs = openSyncs(() => at);
   for (let n = 1; n <= 9; n += 1) syncs.add(1_000);

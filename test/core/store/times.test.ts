@@ -1,4 +1,4 @@
-/** What is stored when core's clock is set: no time stays in the future but what is due there. */
+/** Stored times after core's clock is set: no time remains in the future, except due times. */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import { idAt, newId } from '../../../core/common/ids.ts';
 import { sealerOf } from '../../../core/common/sealer.ts';
 import { readCoreConfig } from '../../../core/config.ts';
-import { signedPaths } from '../../../core/files/signed-urls.ts';
+import { signedPaths } from '../../../core/files/url-signature.ts';
 import { purgeOld } from '../../../core/maintenance/retention.ts';
 import { retentionTable } from '../../../core/maintenance/retention-table.ts';
 import { migrate } from '../../../core/store/sqlite/engine/migrate.ts';
@@ -29,7 +29,7 @@ const [engine] = ENGINES;
 /** No time of core's clock: a runner's or a process's own reckoning, or no time at all. */
 const OTHERS = ['log_lines.at'];
 
-test('every column that holds a time is moved', () => {
+test('every column with a time is moved', () => {
   const db = new Sqlite(':memory:');
   migrate(db);
   const columns = db
@@ -108,7 +108,7 @@ for (const stepMs of [-2 * HOUR, -30 * DAY, 2 * HOUR, 30 * DAY]) {
   });
 }
 
-test('what was made thirty days ahead goes in its time, whatever its id says', async () => {
+test('rows created thirty days ahead are removed at their age, whatever their id', async () => {
   await using bench = await openBench(must(engine, 'engine'));
   const { store } = bench;
   const projectId = await bench.project('p');
@@ -206,7 +206,7 @@ async function cleanAt(store: Store, at: number): Promise<void> {
   await store.removeUnusedBlobs({ before: at - HOUR, max: 9 });
 }
 
-test('a clock that was wrong by -40 days and is right again makes nothing old', async () => {
+test('a clock that was wrong by -40 days and is corrected makes no row old', async () => {
   const { bench, store, counts } = await openFull();
   await using _ = bench;
   const all = counts();
@@ -236,7 +236,7 @@ test('a clock that was wrong by -40 days and is right again makes nothing old', 
 });
 
 for (const stepMs of [2 * HOUR, 40 * DAY]) {
-  test(`a step of ${stepMs / HOUR} h: what is to be named soon keeps its time for it`, async () => {
+  test(`a step of ${stepMs / HOUR} h: blobs and ended leases keep their time`, async () => {
     const { bench, store, leaseId, unnamed } = await openFull();
     await using _ = bench;
     const from = T0 + 60_000;
@@ -252,7 +252,7 @@ for (const stepMs of [2 * HOUR, 40 * DAY]) {
   });
 }
 
-test('what has the new times is refused when they could not be moved', async () => {
+test('operations with new times are refused when stored times were not moved', async () => {
   await using bench = await openBench(must(engine, 'engine'));
   const { store } = bench;
   const beat = (at: number) => store.beat({ at, gapMinMs: HOUR });
@@ -270,7 +270,7 @@ test('what has the new times is refused when they could not be moved', async () 
   assert.is(await store.lastTime(), T0 + DAY + 1);
 });
 
-test('a step has its place in a queue that is full', async () => {
+test('a clock step is accepted by a full queue', async () => {
   await using bench = await openBench(must(engine, 'engine'));
   const { store } = bench;
   const asked = Array.from({ length: 5_000 }, () => store.lastTime().catch(() => 'refused'));
@@ -278,7 +278,7 @@ test('a step has its place in a queue that is full', async () => {
   assert.ok((await Promise.all(asked)).includes('refused'));
 });
 
-test('a signed URL of a clock that was ahead does not outlive its key', async () => {
+test('a URL signed by a clock that was ahead expires with its key', async () => {
   let at = T0 + 30 * DAY;
   const isRevoked = async () => false;
   const sealer = sealerOf(Buffer.alloc(32, 1));

@@ -60,7 +60,7 @@ function sumsOf(dir: string): number[] {
 }
 
 for (const release of RELEASES) {
-  test(`what ${release.replace('.sql', '')} stored is served, and its secrets open`, async () => {
+  test(`what ${release.replace('.sql', '')} stored is served, with its secrets`, async () => {
     await using dir = tempDirectory();
     const { apiKey, objects, keys } = layDown(dir.path, release);
     const config = readCoreConfig({ TABERN_DATA: dir.path });
@@ -94,7 +94,7 @@ for (const release of RELEASES) {
   });
 }
 
-test('each step of the schema leads to the newest, and none is done twice', () => {
+test('each migration leads to the newest schema, and none runs twice', () => {
   const newest = new Sqlite(':memory:');
   migrate(newest);
   const steps = readdirSync(SCHEMA).sort();

@@ -1,4 +1,4 @@
-/** What a build may report, in its dearest forms: read in a checks' thread, in bounded CPU time. */
+/** The most expensive reports of a build: checked in a thread, in limited CPU time. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openValidator } from '../../../core/validation/validator.ts';
@@ -33,7 +33,7 @@ const WORST: [string, { config?: string; schema?: string }][] = [
 ];
 
 for (const [what, { config = '', schema = '' }] of WORST) {
-  test(`${what}: ten functions of 64 KiB cost little CPU time here`, async () => {
+  test(`${what}: ten functions of 64 KiB cost little CPU time in the main thread`, async () => {
     await using checks = openValidator();
     const manifests = Array.from({ length: FUNCTIONS }, (_, at) => ({
       name: `f${at}`,

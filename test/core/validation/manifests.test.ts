@@ -14,7 +14,7 @@ function codeOf(...found: ReturnType<typeof manifest>[]): string | undefined {
   return checked.kind === 'bad' ? checked.cause.code : undefined;
 }
 
-test('functions that may be published come back with ids of their own', () => {
+test('valid manifests receive new ids', () => {
   const checked = checkManifests([manifest('a', { config: '{"timeout":60}' }), manifest('b')]);
   assert.is(checked.kind, 'good');
   if (checked.kind !== 'good') return;
@@ -28,7 +28,7 @@ test('functions that may be published come back with ids of their own', () => {
   assert.is(new Set(checked.manifests.flatMap((m) => [m.functionId, m.versionId])).size, 4);
 });
 
-test('none, and more than ten, are refused', () => {
+test('no function, and more than ten, are refused', () => {
   const many = (count: number) => Array.from({ length: count }, (_, i) => manifest(`f${i}`));
   assert.is(codeOf(), 'NO_MANIFESTS_FOUND');
   assert.is(codeOf(...many(10)), undefined);
@@ -42,7 +42,7 @@ test('a manifest of 64 KiB passes, a larger one does not', () => {
   assert.is(codeOf(manifest('f', { schema: schema(65_536) })), 'MANIFEST_TOO_LARGE');
 });
 
-test('a wrong sessionConfig is named, with its function', () => {
+test('the error for an invalid sessionConfig names the field and the function', () => {
   const checked = checkManifests([manifest('f', { config: '{"keepAlive":true}' })]);
   assert.equal(checked, {
     kind: 'bad',

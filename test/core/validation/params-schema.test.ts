@@ -5,7 +5,7 @@ import { Fault } from '../../../proto/rpc/errors.ts';
 
 const test = suite('core/validation/params-schema');
 
-/** As zod writes it: what has a default is required. */
+/** As zod writes it: members with a default are required. */
 const SCHEMA = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   type: 'object',
@@ -46,14 +46,14 @@ test('no schema and an empty one check nothing', () => {
   check({ id: 'v3', paramsSchema: '{}' }, { any: 1 });
 });
 
-test('a version keeps its schema: two checkers of one version agree', () => {
+test('compiled schemas are reused, and equal ids of two versions do not conflict', () => {
   const check = paramsChecker();
   for (let i = 0; i < 3; i += 1) check(version, { url: 'x' });
   check({ id: 'v4', paramsSchema: '{"$id":"same","type":"object"}' }, {});
   check({ id: 'v5', paramsSchema: '{"$id":"same","type":"object"}' }, {});
 });
 
-test('what is no usable schema is told so', () => {
+test('the problem of an unusable schema is returned', () => {
   assert.is(schemaProblem(SCHEMA), undefined);
   assert.is(schemaProblem({}), undefined);
   const bad = [{ type: 'nothing' }, { $ref: 'https://elsewhere/' }, { $async: true }, 7, null];

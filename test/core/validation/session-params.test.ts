@@ -53,13 +53,13 @@ test("the invocation's value wins, objects merge, lists replace", () => {
   assert.is(base.browserSettings.os, 'mac', 'the version stays as it is');
 });
 
-test('a merge reaches no prototype', () => {
+test('a merge does not change a prototype', () => {
   const over = JSON.parse('{"__proto__":{"polluted":1},"a":{"__proto__":{"polluted":1}}}');
   assert.is((merged({ a: {} }, over) as { polluted?: number }).polluted, undefined);
   assert.is(({} as { polluted?: number }).polluted, undefined);
 });
 
-test('what a message does not say is not there', () => {
+test('absent members of a message are absent in the params', () => {
   const message = SessionCreateParams.fromJSON({ browserSettings: { blockAds: false } });
   assert.equal(plainParams(message), { browserSettings: { blockAds: false } });
   assert.equal(plainParams(undefined), {});
@@ -75,7 +75,7 @@ test('more than 64 KiB in all is refused', () => {
   assert.equal(problemOf(params(65_537 - frame)), { path: '', problem });
 });
 
-/** The worst that fits a body of 1 MiB, and what a session may be created with. */
+/** The most expensive params that fit a body of 1 MiB. */
 const COSTLY = {
   'one long pattern': [{ type: 'none', domainPattern: '(?:.?.?.?){1000}'.repeat(100) }],
   'many short patterns': Array.from({ length: 15_000 }, () => ({
@@ -89,7 +89,7 @@ const COSTLY = {
 };
 
 for (const [what, proxies] of Object.entries(COSTLY)) {
-  test(`${what}: looked at in milliseconds`, () => {
+  test(`${what}: checked within milliseconds`, () => {
     const before = process.threadCpuUsage();
     problemOf({ proxies });
     const { user, system } = process.threadCpuUsage(before);

@@ -1,4 +1,4 @@
-/** Checks of tenants' params by tenants' schemas: what may go wrong stays theirs. */
+/** Checks of tenants' params by tenants' schemas: failures affect their project only. */
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { suite } from 'uvu';
@@ -20,14 +20,14 @@ const PLAIN = { properties: { n: { type: 'integer', default: 3 } }, required: ['
 const HOSTILE = { properties: { a: { type: 'string', pattern: '^(a+)+$' } } };
 const ENDLESS = { a: `${'a'.repeat(60)}!` };
 
-test('params come back with defaults; without a schema as they are', async () => {
+test('params receive defaults; without a schema they stay unchanged', async () => {
   await using checks = openValidator();
   assert.equal(await checks.params(versionOf('p', PLAIN), { m: 1 }), { m: 1, n: 3 });
   const params = { any: [1] };
   assert.is(await checks.params(versionOf('p', null), params), params);
 });
 
-test('what does not hold is refused by its field', async () => {
+test('the error for invalid params names the field', async () => {
   await using checks = openValidator();
   const fault = await faultOf(checks.params(versionOf('p', PLAIN), { n: 'x' }));
   assert.is(fault.reason, 'INVALID_FIELD');
@@ -37,7 +37,7 @@ test('what does not hold is refused by its field', async () => {
 /** Of checks that must end in time, on a machine that is busy. */
 const LONG_MS = 2_000;
 
-test('a pattern that never ends is ended, and this thread goes on meanwhile', async () => {
+test('an endless pattern is ended, and the main thread is not blocked', async () => {
   await using checks = openValidator({ checkMaxMs: LONG_MS });
   const hostile = versionOf('bad', HOSTILE);
   const ended = faultOf(checks.params(hostile, ENDLESS));
@@ -69,7 +69,7 @@ function busyChildren(count: number): Disposable {
   return { [Symbol.dispose]: () => children.forEach((child) => void child.kill('SIGKILL')) };
 }
 
-test('a check is judged by CPU time: a machine under load refuses nothing', async () => {
+test('the limit is CPU time: a busy machine refuses no valid params', async () => {
   await using checks = openValidator({ checkMaxMs: LONG_MS });
   const slow = versionOf('p', HOSTILE);
   assert.equal(await checks.params(slow, { a: 'a' }), { a: 'a' }); // the thread runs
@@ -79,7 +79,7 @@ test('a check is judged by CPU time: a machine under load refuses nothing', asyn
   assert.match(fault.message, /must match pattern/);
 });
 
-test('its project waits then, and no other does', async () => {
+test('a project whose check was ended pauses, and no other project does', async () => {
   await using checks = openValidator({ checkMaxMs: LONG_MS, pauseMs: 600_000 });
   const hostile = versionOf('bad', HOSTILE);
   const all = [1, 2, 3].map(() => faultOf(checks.params(hostile, ENDLESS)));
@@ -89,7 +89,7 @@ test('its project waits then, and no other does', async () => {
   assert.equal(await checks.params(versionOf('good', PLAIN), {}), { n: 3 });
 });
 
-test('a project is heard again after its pause', async () => {
+test('checks of a project run again after its pause', async () => {
   await using checks = openValidator({ checkMaxMs: 100, pauseMs: 1 });
   const hostile = versionOf('bad', HOSTILE);
   await faultOf(checks.params(hostile, ENDLESS));
@@ -97,7 +97,7 @@ test('a project is heard again after its pause', async () => {
   assert.equal(await until(heard), { a: 'aa' });
 });
 
-test('projects take turns on the thread that is free', async () => {
+test('projects use a free thread in turn', async () => {
   await using checks = openValidator({ checkMaxMs: 60_000 });
   const busy = faultOf(checks.params(versionOf('bad', HOSTILE), ENDLESS));
   const [a, b] = [versionOf('a', PLAIN), versionOf('b', PLAIN)];
@@ -111,7 +111,7 @@ test('projects take turns on the thread that is free', async () => {
   await busy;
 });
 
-test('a project waits for no check of another: each holds one thread of two', async () => {
+test('two projects run their checks at the same time, on a thread each', async () => {
   await using checks = openValidator({ checkMaxMs: 10_000 });
   let isOver = false;
   const hostile = faultOf(checks.params(versionOf('bad', HOSTILE), ENDLESS)).then(() => {
@@ -126,14 +126,14 @@ test('a project waits for no check of another: each holds one thread of two', as
   await Promise.all([hostile, more]);
 });
 
-test('a schema that refers to itself without end is the tenant’s fault', async () => {
+test('a schema that refers to itself endlessly is INVALID_FIELD', async () => {
   await using checks = openValidator();
   const endless = { $defs: { a: { allOf: [{ $ref: '#/$defs/a' }] } }, $ref: '#/$defs/a' };
   const fault = await faultOf(checks.params(versionOf('p', endless), {}));
   assert.is(fault.reason, 'INVALID_FIELD');
 });
 
-test('manifests are checked there too', async () => {
+test('manifests are checked in the thread, too', async () => {
   await using checks = openValidator();
   const found = [{ name: 'f', sessionConfigJson: '', paramsSchemaJson: '{"type":"nothing"}' }];
   const checked = await checks.manifests('p', found);
@@ -141,7 +141,7 @@ test('manifests are checked there too', async () => {
   assert.is((await checks.manifests('p', [])).kind, 'bad');
 });
 
-test('closing answers those who wait', async () => {
+test('closing the validator ends waiting calls', async () => {
   const checks = openValidator();
   const waiting = faultOf(checks.params(versionOf('p', HOSTILE), ENDLESS));
   await checks[Symbol.asyncDispose]();

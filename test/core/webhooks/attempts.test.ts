@@ -6,7 +6,7 @@ import { bootDeliveries, HOUR, OK, only } from '../../support/core/deliveries.ts
 
 const attempts = suite('core/webhooks/attempts');
 
-attempts('success ends it and its streak of failures', async () => {
+attempts('a success ends the delivery and the failure streak', async () => {
   await using app = bootDeliveries();
   await app.addWebhook();
   app.emit();
@@ -23,7 +23,7 @@ attempts('success ends it and its streak of failures', async () => {
   assert.equal(app.rows(sql), [cleared]);
 });
 
-attempts('each attempt is kept with its status, time and excerpt', async () => {
+attempts('each attempt is stored with its status, latency and excerpt', async () => {
   await using app = bootDeliveries();
   await app.addWebhook();
   app.emit();
@@ -73,7 +73,7 @@ attempts(
   },
 );
 
-attempts('a Retry-After within the step and the next is kept', async () => {
+attempts('a Retry-After between this step and the next is used', async () => {
   await using app = bootDeliveries();
   await app.addWebhook();
   app.emit();
@@ -81,7 +81,7 @@ attempts('a Retry-After within the step and the next is kept', async () => {
   assert.is(app.states()[0]?.['due'], app.clock.now() + 200_000);
 });
 
-attempts('a report that comes twice changes nothing', async () => {
+attempts('a repeated report changes nothing', async () => {
   await using app = bootDeliveries();
   await app.addWebhook();
   app.emit();
@@ -96,7 +96,7 @@ attempts('a report that comes twice changes nothing', async () => {
   assert.equal(app.rows('SELECT * FROM deliveries'), before);
 });
 
-attempts('what was not sent is due again at once, and leaves no attempt', async () => {
+attempts('an unsent delivery is due again at once, without an attempt', async () => {
   await using app = bootDeliveries();
   await app.addWebhook();
   app.emit();
@@ -106,23 +106,26 @@ attempts('what was not sent is due again at once, and leaves no attempt', async 
   assert.is(only(await app.claim()).headers['x-svc-webhook-attempt'], '1');
 });
 
-attempts('a late failure only fills its attempt; a late success raises the delivery', async () => {
-  await using app = bootDeliveries();
-  await app.addWebhook();
-  app.emit();
-  const lost = only(await app.claim());
-  app.clock.advance(45_000);
-  const again = only(await app.claim());
-  await app.report([[lost, {}]]);
-  assert.is(app.states()[0]?.['state'], 'in_flight');
-  assert.is(app.rows('SELECT outcome FROM attempts WHERE n = 1')[0]?.['outcome'], 'http');
-  app.clock.advance(45_000);
-  only(await app.claim());
-  await app.report([[again, OK]]);
-  assert.is(app.states()[0]?.['state'], 'delivered');
-  app.clock.advance(HOUR);
-  assert.equal(await app.claim(), []);
-});
+attempts(
+  'a late failure only completes its attempt; a late success completes the delivery',
+  async () => {
+    await using app = bootDeliveries();
+    await app.addWebhook();
+    app.emit();
+    const lost = only(await app.claim());
+    app.clock.advance(45_000);
+    const again = only(await app.claim());
+    await app.report([[lost, {}]]);
+    assert.is(app.states()[0]?.['state'], 'in_flight');
+    assert.is(app.rows('SELECT outcome FROM attempts WHERE n = 1')[0]?.['outcome'], 'http');
+    app.clock.advance(45_000);
+    only(await app.claim());
+    await app.report([[again, OK]]);
+    assert.is(app.states()[0]?.['state'], 'delivered');
+    app.clock.advance(HOUR);
+    assert.equal(await app.claim(), []);
+  },
+);
 
 attempts('five interruptions count as one failed try', async () => {
   await using app = bootDeliveries();
@@ -138,7 +141,7 @@ attempts('five interruptions count as one failed try', async () => {
 });
 
 attempts(
-  'disabled-stops: after five days of failure what waits is skipped, so is what comes',
+  'disabled-stops: after five days of failure pending and new deliveries are skipped',
   async () => {
     await using app = bootDeliveries();
     await app.addWebhook();
@@ -173,7 +176,7 @@ attempts('abort-message on a failure ends the delivery, and counts as a failure'
 });
 
 attempts(
-  'disabled-stops: an attempt in flight ends and is kept; its success enables nothing',
+  'disabled-stops: an attempt in flight ends and is stored; its success does not enable',
   async () => {
     await using app = bootDeliveries();
     await app.addWebhook();
@@ -195,7 +198,7 @@ attempts(
   },
 );
 
-attempts('what is in flight at a deletion stays cancelled when it fails', async () => {
+attempts('a delivery in flight at a deletion stays cancelled when its attempt fails', async () => {
   await using app = bootDeliveries();
   const { id } = await app.addWebhook();
   app.emit();
@@ -206,7 +209,7 @@ attempts('what is in flight at a deletion stays cancelled when it fails', async 
   assert.is(app.rows('SELECT outcome FROM attempts')[0]?.['outcome'], 'http');
 });
 
-attempts('unsubscribe-cancels: what is in flight is not tried again', async () => {
+attempts('unsubscribe-cancels: a delivery in flight is not retried', async () => {
   await using app = bootDeliveries();
   const { id } = await app.addWebhook();
   app.emit();
@@ -217,7 +220,7 @@ attempts('unsubscribe-cancels: what is in flight is not tried again', async () =
   assert.is(app.states()[0]?.['reason'], 'unsubscribed');
 });
 
-attempts('what its sender lost is not due again when nobody wants it any more', async () => {
+attempts('an interrupted delivery is not retried after an unsubscription', async () => {
   const states = async (
     change: (app: ReturnType<typeof bootDeliveries>, id: string) => unknown,
   ) => {

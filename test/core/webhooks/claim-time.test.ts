@@ -27,39 +27,36 @@ function fill(app: ReturnType<typeof bootDeliveries>, webhookId: string): void {
     UPDATE webhooks SET next_due = ${at} + 1`);
 }
 
-claims(
-  'backlog-500k-claim-time: neither a claim nor a report looks through the queue',
-  async () => {
-    await using app = bootDeliveries();
-    const { id } = await app.addWebhook();
-    fill(app, id);
-    app.clock.advance(QUEUED);
-    const times = { claim: [] as number[], report: [] as number[] };
-    for (let n = 0; n < ROUNDS; n += 1) {
-      app.clock.advance(1_000);
-      const startedAt = performance.now();
-      const taken = await app.claim();
-      const claimedAt = performance.now();
-      assert.is(taken.length, 8);
-      await app.report(taken.map((claim) => [claim, OK]));
-      times.claim.push(claimedAt - startedAt);
-      times.report.push(performance.now() - claimedAt);
-    }
-    for (const [what, all] of Object.entries(times)) {
-      assert.ok(Math.min(...all) < BOUND_MS, `a ${what} took ${Math.min(...all)} ms`);
-    }
+claims('backlog-500k-claim-time: neither a claim nor a report scans the queue', async () => {
+  await using app = bootDeliveries();
+  const { id } = await app.addWebhook();
+  fill(app, id);
+  app.clock.advance(QUEUED);
+  const times = { claim: [] as number[], report: [] as number[] };
+  for (let n = 0; n < ROUNDS; n += 1) {
+    app.clock.advance(1_000);
+    const startedAt = performance.now();
+    const taken = await app.claim();
+    const claimedAt = performance.now();
+    assert.is(taken.length, 8);
+    await app.report(taken.map((claim) => [claim, OK]));
+    times.claim.push(claimedAt - startedAt);
+    times.report.push(performance.now() - claimedAt);
+  }
+  for (const [what, all] of Object.entries(times)) {
+    assert.ok(Math.min(...all) < BOUND_MS, `a ${what} took ${Math.min(...all)} ms`);
+  }
 
-    // At its cap, it is not looked through in vain.
-    await app.claim();
-    const vain: number[] = [];
-    for (let n = 0; n < ROUNDS; n += 1) {
-      const startedAt = performance.now();
-      assert.equal(await app.claim(), []);
-      vain.push(performance.now() - startedAt);
-    }
-    assert.ok(Math.min(...vain) < BOUND_MS, `one in vain took ${Math.min(...vain)} ms`);
-  },
-);
+  // At its cap, it is not looked through in vain.
+  await app.claim();
+  const vain: number[] = [];
+  for (let n = 0; n < ROUNDS; n += 1) {
+    const startedAt = performance.now();
+    assert.equal(await app.claim(), []);
+    vain.push(performance.now() - startedAt);
+  }
+  assert.ok(Math.min(...vain) < BOUND_MS, `one in vain took ${Math.min(...vain)} ms`);
+});
 
 claims('backlog-500k-claim-time: the plan names the indexes, and sorts no queue', async () => {
   await using app = bootDeliveries();

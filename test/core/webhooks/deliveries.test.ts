@@ -10,13 +10,13 @@ import { faultOf } from '../../support/fault.ts';
 
 const deliveries = suite('core/webhooks/deliveries');
 
-deliveries('an event nobody subscribes to leaves no row', async () => {
+deliveries('an event without a subscription leaves no row', async () => {
   await using app = bootDeliveries();
   app.emit();
   assert.equal(app.rows('SELECT id FROM events'), []);
 });
 
-deliveries('an event makes one delivery per webhook of its project that subscribes', async () => {
+deliveries('an event creates one delivery per subscribed webhook of its project', async () => {
   await using app = bootDeliveries();
   await app.addWebhook('https://example.com/1');
   await app.addWebhook('https://example.com/2');
@@ -28,7 +28,7 @@ deliveries('an event makes one delivery per webhook of its project that subscrib
   assert.is(app.rows('SELECT id FROM events').length, 1);
 });
 
-deliveries('the same fact told twice is one event', async () => {
+deliveries('a repeated event is stored once', async () => {
   await using app = bootDeliveries();
   await app.addWebhook();
   app.emit({}, 'resource');
@@ -36,30 +36,27 @@ deliveries('the same fact told twice is one event', async () => {
   assert.is(app.states().length, 1);
 });
 
-deliveries(
-  'a claim is signed so that the receiver accepts it, and its attempt is on record',
-  async () => {
-    await using app = bootDeliveries();
-    const webhook = await app.addWebhook('https://example.com/hook');
-    app.emit({ results: { title: 'Ünïcode' } });
-    const claim = only(await app.claim());
-    assert.equal(Object.keys(claim.headers).sort(), [
-      'content-type',
-      'user-agent',
-      'webhook-id',
-      'webhook-signature',
-      'webhook-timestamp',
-      'x-svc-webhook-attempt',
-    ]);
-    const envelope = new Webhook(webhook.secret ?? '').verify(claim.body, claim.headers);
-    assert.is((envelope as { id: string }).id, claim.headers['webhook-id']);
-    assert.is(claim.endpoint, 'https://example.com/hook');
-    const started = app.rows('SELECT n, trigger, started_at, ended_at, endpoint FROM attempts');
-    const row = { n: 1, trigger: 'event', started_at: app.clock.now(), ended_at: null };
-    assert.equal(started, [{ ...row, endpoint: 'https://example.com/hook' }]);
-    assert.equal(await app.claim(), [], 'the claim is the lock');
-  },
-);
+deliveries('the receiver accepts the signature of a claim, and its attempt is stored', async () => {
+  await using app = bootDeliveries();
+  const webhook = await app.addWebhook('https://example.com/hook');
+  app.emit({ results: { title: 'Ünïcode' } });
+  const claim = only(await app.claim());
+  assert.equal(Object.keys(claim.headers).sort(), [
+    'content-type',
+    'user-agent',
+    'webhook-id',
+    'webhook-signature',
+    'webhook-timestamp',
+    'x-svc-webhook-attempt',
+  ]);
+  const envelope = new Webhook(webhook.secret ?? '').verify(claim.body, claim.headers);
+  assert.is((envelope as { id: string }).id, claim.headers['webhook-id']);
+  assert.is(claim.endpoint, 'https://example.com/hook');
+  const started = app.rows('SELECT n, trigger, started_at, ended_at, endpoint FROM attempts');
+  const row = { n: 1, trigger: 'event', started_at: app.clock.now(), ended_at: null };
+  assert.equal(started, [{ ...row, endpoint: 'https://example.com/hook' }]);
+  assert.equal(await app.claim(), [], 'the claim is the lock');
+});
 
 deliveries(
   'signature-two-secrets-in-overlap: both sign; after a day the old one does not',
@@ -94,26 +91,29 @@ deliveries(
   },
 );
 
-deliveries('a lapsed lease gives the delivery to another, and interrupts the attempt', async () => {
-  await using app = bootDeliveries();
-  await app.addWebhook();
-  app.emit();
-  const lost = only(await app.claim());
-  const other = { senderId: 'two', instanceId: newId() };
-  app.clock.advance(44_999);
-  assert.equal(await app.claim(other), []);
-  app.clock.advance(1);
-  const again = only(await app.claim(other));
-  assert.is(again.deliveryId, lost.deliveryId);
-  assert.is(again.claimSeq, lost.claimSeq + 1);
-  assert.equal(app.rows('SELECT n, outcome FROM attempts ORDER BY n'), [
-    { n: 1, outcome: 'interrupted' },
-    { n: 2, outcome: null },
-  ]);
-});
+deliveries(
+  'an expired lease interrupts the attempt, and another sender claims the delivery',
+  async () => {
+    await using app = bootDeliveries();
+    await app.addWebhook();
+    app.emit();
+    const lost = only(await app.claim());
+    const other = { senderId: 'two', instanceId: newId() };
+    app.clock.advance(44_999);
+    assert.equal(await app.claim(other), []);
+    app.clock.advance(1);
+    const again = only(await app.claim(other));
+    assert.is(again.deliveryId, lost.deliveryId);
+    assert.is(again.claimSeq, lost.claimSeq + 1);
+    assert.equal(app.rows('SELECT n, outcome FROM attempts ORDER BY n'), [
+      { n: 1, outcome: 'interrupted' },
+      { n: 2, outcome: null },
+    ]);
+  },
+);
 
 deliveries(
-  'a new instance of a sender takes over at once; another sender and an older one do not',
+  'a new instance of a sender takes over at once; another sender or an older instance does not',
   async () => {
     await using app = bootDeliveries();
     await app.addWebhook();
@@ -127,25 +127,28 @@ deliveries(
   },
 );
 
-deliveries('one webhook has eight in flight at most, and others are served beside it', async () => {
-  await using app = bootDeliveries();
-  const busy = await app.addWebhook('https://example.com/busy');
-  for (let n = 0; n < 20; n += 1) app.emit();
-  const quiet = await app.addWebhook('https://example.com/quiet');
-  app.emit();
-  const claims = await app.claim();
-  const of = (id: string) => claims.filter(({ webhookId }) => webhookId === id).length;
-  assert.equal([of(busy.id), of(quiet.id)], [8, 1]);
-  assert.equal(await app.claim(), []);
-  const first = must(
-    claims.find(({ webhookId }) => webhookId === busy.id),
-    'claim',
-  );
-  await app.report([[first, OK]]);
-  only(await app.claim());
-});
+deliveries(
+  'one webhook has eight deliveries in flight at most, independent of others',
+  async () => {
+    await using app = bootDeliveries();
+    const busy = await app.addWebhook('https://example.com/busy');
+    for (let n = 0; n < 20; n += 1) app.emit();
+    const quiet = await app.addWebhook('https://example.com/quiet');
+    app.emit();
+    const claims = await app.claim();
+    const of = (id: string) => claims.filter(({ webhookId }) => webhookId === id).length;
+    assert.equal([of(busy.id), of(quiet.id)], [8, 1]);
+    assert.equal(await app.claim(), []);
+    const first = must(
+      claims.find(({ webhookId }) => webhookId === busy.id),
+      'claim',
+    );
+    await app.report([[first, OK]]);
+    only(await app.claim());
+  },
+);
 
-deliveries('the webhook served longest ago goes first', async () => {
+deliveries('the webhook served least recently is served first', async () => {
   await using app = bootDeliveries();
   const [a, b] = [await app.addWebhook('https://a.com'), await app.addWebhook('https://b.com')];
   for (let n = 0; n < 3; n += 1) app.emit();
@@ -154,21 +157,18 @@ deliveries('the webhook served longest ago goes first', async () => {
   assert.equal(turns, [a.id, b.id, a.id, b.id]);
 });
 
-deliveries(
-  'a delivery whose secret does not open is not handed out, and holds up no other',
-  async () => {
-    await using app = bootDeliveries();
-    const { id } = await app.addWebhook('https://example.com/1');
-    const fine = await app.addWebhook('https://example.com/2');
-    app.db.prepare(`UPDATE webhook_secrets SET sealed = x'00' WHERE webhook_id = ?`).run(id);
-    app.emit();
-    assert.is(only(await app.claim()).webhookId, fine.id);
-  },
-);
+deliveries('a delivery with an unreadable secret is not claimed, and delays no other', async () => {
+  await using app = bootDeliveries();
+  const { id } = await app.addWebhook('https://example.com/1');
+  const fine = await app.addWebhook('https://example.com/2');
+  app.db.prepare(`UPDATE webhook_secrets SET sealed = x'00' WHERE webhook_id = ?`).run(id);
+  app.emit();
+  assert.is(only(await app.claim()).webhookId, fine.id);
+});
 
-deliveries('a claim waits for the first event, and answers as soon as it is there', async () => {
+deliveries('a waiting claim returns at the first event', async () => {
   const took: number[] = [];
-  // the fastest of some: on a busy machine one may be late, and all are when nobody is woken
+  // the fastest of several: under load one may be late, and without a wake-up all are
   for (let n = 0; n < 5 && !took.some((ms) => ms < 900); n += 1) {
     await using app = bootDeliveries();
     await app.addWebhook();
@@ -182,7 +182,7 @@ deliveries('a claim waits for the first event, and answers as soon as it is ther
   assert.ok(Math.min(...took) < 900, `sooner than it looks by itself: ${took}`);
 });
 
-deliveries('who left while waiting is given nothing', async () => {
+deliveries('a sender that disconnects while waiting receives no claim', async () => {
   await using app = bootDeliveries();
   await app.addWebhook();
   const leaving = new AbortController();
@@ -212,7 +212,7 @@ for (const [what, request] of [
   });
 }
 
-deliveries('what was claimed in the moment in which its sender left is due at once', async () => {
+deliveries('deliveries claimed while their sender disconnects are due at once', async () => {
   await using app = bootDeliveries();
   await app.addWebhook();
   app.emit();

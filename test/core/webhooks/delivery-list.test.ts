@@ -39,7 +39,7 @@ views('pages run from the newest to the oldest, each delivery once', async () =>
   assert.is(last.nextCursor, null);
 });
 
-views('filters keep what they name and nothing else', async () => {
+views('filters select matching deliveries only', async () => {
   await using app = bootDeliveries();
   const { id } = await app.addWebhook();
   app.emit({}, 'done');
@@ -85,50 +85,47 @@ for (const [what, filters, reason] of [
   });
 }
 
-views(
-  'a delivery shows its attempts, and what an endpoint said without control characters',
-  async () => {
-    await using app = bootDeliveries();
-    const { id } = await app.addWebhook();
-    app.emit({}, 'resource');
-    const response = Buffer.concat([Buffer.from('o\u001b[31mops\r\n\u0085ü'), Buffer.from([0xff])]);
-    const startedAt = app.clock.now();
-    await app.report([[only(await app.claim()), { response }]]);
-    app.clock.advance(5_000);
-    await app.claim();
-    const deliveryId = String(app.rows('SELECT id FROM events')[0]?.['id']);
-    const { delivery } = await app.webhooks.getDelivery({ id, deliveryId }, app.caller);
-    const { attempts, ...shown } = must(delivery, 'delivery');
-    assert.equal(shown, {
-      id: deliveryId,
-      webhookId: id,
-      eventType: TYPE,
-      resourceId: 'resource',
-      tries: 1,
-      status: 'IN_FLIGHT',
-      reason: undefined,
-      createdAt: new Date(startedAt),
-      nextAttemptAt: undefined,
-      endedAt: undefined,
-    });
-    const [first, second] = attempts;
-    assert.equal(first, {
-      number: 1,
-      trigger: 'event',
-      endpoint: 'https://example.com/',
-      outcome: 'http',
-      startedAt: new Date(startedAt),
-      endedAt: new Date(startedAt),
-      statusCode: 500,
-      latencyMs: 12,
-      error: 'answered 500',
-      response: 'o[31mopsü\ufffd',
-    });
-    assert.equal([second?.number, second?.trigger, second?.outcome], [2, 'retry', undefined]);
-  },
-);
+views('a delivery shows its attempts, and the response without control characters', async () => {
+  await using app = bootDeliveries();
+  const { id } = await app.addWebhook();
+  app.emit({}, 'resource');
+  const response = Buffer.concat([Buffer.from('o\u001b[31mops\r\n\u0085ü'), Buffer.from([0xff])]);
+  const startedAt = app.clock.now();
+  await app.report([[only(await app.claim()), { response }]]);
+  app.clock.advance(5_000);
+  await app.claim();
+  const deliveryId = String(app.rows('SELECT id FROM events')[0]?.['id']);
+  const { delivery } = await app.webhooks.getDelivery({ id, deliveryId }, app.caller);
+  const { attempts, ...shown } = must(delivery, 'delivery');
+  assert.equal(shown, {
+    id: deliveryId,
+    webhookId: id,
+    eventType: TYPE,
+    resourceId: 'resource',
+    tries: 1,
+    status: 'IN_FLIGHT',
+    reason: undefined,
+    createdAt: new Date(startedAt),
+    nextAttemptAt: undefined,
+    endedAt: undefined,
+  });
+  const [first, second] = attempts;
+  assert.equal(first, {
+    number: 1,
+    trigger: 'event',
+    endpoint: 'https://example.com/',
+    outcome: 'http',
+    startedAt: new Date(startedAt),
+    endedAt: new Date(startedAt),
+    statusCode: 500,
+    latencyMs: 12,
+    error: 'answered 500',
+    response: 'o[31mopsü\ufffd',
+  });
+  assert.equal([second?.number, second?.trigger, second?.outcome], [2, 'retry', undefined]);
+});
 
-views('a delivery is found under its own webhook and project only', async () => {
+views('a delivery is found by its own webhook and project only', async () => {
   await using app = bootDeliveries();
   const { id } = await app.addWebhook('https://example.com/1');
   app.emit();

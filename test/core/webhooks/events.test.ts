@@ -26,7 +26,7 @@ const FAILURE = {
 } as const satisfies CompleteInvocationRequest['outcome'];
 const SUCCESS = { $case: 'resultsJson', value: '1' } as const;
 
-/** A core whose project has a webhook for everything. */
+/** A core whose project has a webhook for every type. */
 async function bootHeard(): Promise<Booted> {
   const app = await boot({ TABERN_SWEEP_MS: '50' });
   const wanted = { endpoint: 'https://example.com/', eventTypes: [...EVENT_TYPES] };
@@ -34,7 +34,7 @@ async function bootHeard(): Promise<Booted> {
   return app;
 }
 
-/** What was told of a resource, oldest first, without `functions.`; one delivery each. */
+/** The events of a resource, oldest first, without `functions.`; one delivery each. */
 function toldOf(app: Booted, resourceId: string): string[] {
   const db = new Sqlite(join(app.dir, 'tabern.db'), { readonly: true });
   try {
@@ -106,7 +106,7 @@ for (const [what, isGood, told] of [
   });
 }
 
-events('a lost lease tells the failure once, and the late result nothing', async () => {
+events('a lost lease emits one failure, and a late result no event', async () => {
   await using app = await bootHeard();
   const { id, complete } = await startOne(app, await app.publish({ name: 'f' }));
   app.clock.advance(15_001);
@@ -116,7 +116,7 @@ events('a lost lease tells the failure once, and the late result nothing', async
   assert.equal(toldOf(app, id), told);
 });
 
-events('a new instance of the runner ends what the old one held: one event', async () => {
+events("a new instance of the runner fails the old one's work: one event", async () => {
   await using app = await bootHeard();
   const { id, complete } = await startOne(app, await app.publish({ name: 'f' }));
   const register = () =>
@@ -127,7 +127,7 @@ events('a new instance of the runner ends what the old one held: one event', asy
   assert.equal(toldOf(app, id), [...LIVED, 'invocations.failed']);
 });
 
-events('one that waited too long has not run: it says so, once', async () => {
+events('an invocation that waited too long fails without a run, with one event', async () => {
   await using app = await bootHeard();
   const { id } = await app.invoke(await app.publish({ name: 'f' }));
   app.clock.advance(3_600_001);
@@ -137,7 +137,7 @@ events('one that waited too long has not run: it says so, once', async () => {
   assert.equal(toldOf(app, id), ['invocations.pending', 'invocations.failed']);
 });
 
-events('a start of core in between repeats nothing and forgets nothing', async () => {
+events('a restart of core repeats no event and loses none', async () => {
   await using app = await bootHeard();
   const functionId = await app.publish({ name: 'f' });
   const [running, ended] = [await startOne(app, functionId), await startOne(app, functionId)];

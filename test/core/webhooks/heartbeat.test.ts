@@ -6,7 +6,7 @@ import { bootDeliveries, HOUR, only } from '../../support/core/deliveries.ts';
 const heartbeat = suite('core/webhooks/heartbeat');
 
 heartbeat(
-  'a long absence of core is not held against a failing webhook; a restart is',
+  'a long downtime of core does not count against a failing webhook; a restart does',
   async () => {
     await using app = bootDeliveries();
     await app.addWebhook();

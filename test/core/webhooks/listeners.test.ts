@@ -5,7 +5,7 @@ import { newId } from '../../../core/common/ids.ts';
 import type { Store } from '../../../core/store/types.ts';
 import { listenerHandlers } from '../../../core/webhooks/listeners.ts';
 import { callerOf } from '../../support/core/bare-store.ts';
-import { bootDeliveries, TYPE } from '../../support/core/deliveries.ts';
+import { bootDeliveries, REST, TYPE } from '../../support/core/deliveries.ts';
 import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 
@@ -19,25 +19,22 @@ function read(app: App, cursor?: string, more: { limit?: number; wait?: number }
 
 const types = ({ data }: Awaited<ReturnType<typeof read>>) => data.map(({ type }) => type);
 
-listeners(
-  'one who listens reads what happens from then on, though no webhook subscribes',
-  async () => {
-    await using app = bootDeliveries();
-    app.emit({}, 'before');
-    const { data, nextCursor } = await read(app);
-    assert.equal(data, []);
-    app.emit({ results: 'ü' }, 'after');
-    const got = await read(app, nextCursor);
-    assert.equal(types(got), [TYPE]);
-    const [row] = app.rows('SELECT id, body FROM events');
-    assert.is(got.data[0]?.body, String(row?.['body']), 'the envelope, byte for byte');
-    assert.is(got.data[0]?.id, row?.['id']);
-    assert.equal((await read(app, got.nextCursor)).data, [], 'each event once');
-    assert.equal(app.rows('SELECT id FROM deliveries'), []);
-  },
-);
+listeners('a listener receives later events, also without a subscribed webhook', async () => {
+  await using app = bootDeliveries();
+  app.emit({}, 'before');
+  const { data, nextCursor } = await read(app);
+  assert.equal(data, []);
+  app.emit({ results: 'ü' }, 'after');
+  const got = await read(app, nextCursor);
+  assert.equal(types(got), [TYPE]);
+  const [row] = app.rows('SELECT id, body FROM events');
+  assert.is(got.data[0]?.body, String(row?.['body']), 'the envelope, byte for byte');
+  assert.is(got.data[0]?.id, row?.['id']);
+  assert.equal((await read(app, got.nextCursor)).data, [], 'each event once');
+  assert.equal(app.rows('SELECT id FROM deliveries'), []);
+});
 
-listeners('a minute after the last call nothing is kept any more', async () => {
+listeners('events are not kept a minute after the last call', async () => {
   await using app = bootDeliveries();
   const { nextCursor } = await read(app);
   app.clock.advance(59_999);
@@ -50,7 +47,7 @@ listeners('a minute after the last call nothing is kept any more', async () => {
   assert.is((await read(app, nextCursor)).data.length, 2);
 });
 
-listeners('a call that waits answers as soon as something happened', async () => {
+listeners('a waiting call returns at the first event', async () => {
   await using app = bootDeliveries();
   const { nextCursor } = await read(app);
   const startedAt = performance.now();
@@ -61,7 +58,7 @@ listeners('a call that waits answers as soon as something happened', async () =>
   assert.ok(performance.now() - startedAt < 20_000, 'sooner than the wait was to end');
 });
 
-listeners('polls of one project have a limit, and wake for their own events alone', async () => {
+listeners('polls of one project have a limit, and wake for their own events only', async () => {
   await using app = bootDeliveries();
   const { nextCursor: cursor } = await read(app);
   const at = app.clock.now();
@@ -75,7 +72,7 @@ listeners('polls of one project have a limit, and wake for their own events alon
       return app.store.eventsAfter(wanted);
     },
   };
-  const { listEvents } = listenerHandlers({ store, now: app.clock.now });
+  const { listEvents } = listenerHandlers({ ...REST, store, now: app.clock.now });
   const leaving = new AbortController();
   const call = { ...app.caller.call, signal: leaving.signal };
   const poll = (projectId: string) =>
@@ -94,7 +91,7 @@ listeners('polls of one project have a limit, and wake for their own events alon
   assert.is((await faultOf(Promise.reject(first?.reason))).reason, 'CONCURRENCY_LIMIT');
 });
 
-listeners('the first call does not wait, nor does one that leaves', async () => {
+listeners('the first call does not wait, nor does a disconnected one', async () => {
   await using app = bootDeliveries();
   const startedAt = performance.now();
   const { nextCursor } = await read(app, undefined, { wait: 25 });
@@ -108,7 +105,7 @@ listeners('the first call does not wait, nor does one that leaves', async () => 
   assert.ok(performance.now() - startedAt < 20_000, 'sooner than the wait was to end');
 });
 
-listeners('pages come in the order of what happened', async () => {
+listeners('pages have the order of the events', async () => {
   await using app = bootDeliveries();
   let { nextCursor: cursor } = await read(app);
   for (let n = 0; n < 5; n += 1) app.emit({}, `r${n}`);
@@ -121,7 +118,7 @@ listeners('pages come in the order of what happened', async () => {
   assert.equal(seen, ['r0', 'r1', 'r2', 'r3', 'r4']);
 });
 
-listeners("nobody hears another project's events, or the tests of webhooks", async () => {
+listeners('events of other projects, and tests of webhooks, are not listed', async () => {
   await using app = bootDeliveries();
   const { id } = await app.addWebhook();
   const at = app.clock.now();
@@ -148,7 +145,7 @@ for (const [what, cursor, more, reason] of [
   ['101 at once', undefined, { limit: 101 }, 'INVALID_FIELD'],
   ['a longer wait', undefined, { wait: 26 }, 'INVALID_FIELD'],
 ] as const) {
-  listeners(`a call with ${what} is refused, and registers nobody`, async () => {
+  listeners(`a call with ${what} is refused, and registers no listener`, async () => {
     await using app = bootDeliveries();
     assert.is((await faultOf(read(app, cursor, more))).reason, reason);
     assert.equal(app.rows('SELECT project_id FROM listeners'), []);

@@ -1,4 +1,4 @@
-/** What a claim holds back, and what else it says: proto/spec/webhooks.md 9, 10. */
+/** The pacing of claims, and deleted webhooks in answers: proto/spec/webhooks.md 9, 10. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
@@ -7,12 +7,12 @@ import { deliveryService } from '../../../core/webhooks/deliveries.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import { callerOf } from '../../support/core/bare-store.ts';
-import { bootDeliveries, HOUR, OK, only, TYPE } from '../../support/core/deliveries.ts';
+import { bootDeliveries, HOUR, OK, only, REST, TYPE } from '../../support/core/deliveries.ts';
 import { faultOf } from '../../support/fault.ts';
 
 const pacing = suite('core/webhooks/pacing');
 
-pacing('one who sends to a webhook that is deleted is told at once, and once', async () => {
+pacing('a sender receives the deletion of its webhook at once, and once', async () => {
   await using app = bootDeliveries();
   const { id } = await app.addWebhook();
   app.emit();
@@ -30,7 +30,7 @@ pacing('one who sends to a webhook that is deleted is told at once, and once', a
   assert.is(app.states()[0]?.['state'], 'cancelled');
 });
 
-pacing('one with no place free is told of a deletion at once, and given nothing', async () => {
+pacing('a sender without a free slot receives a deletion at once, and no claim', async () => {
   await using app = bootDeliveries();
   const { id } = await app.addWebhook();
   app.emit();
@@ -40,7 +40,7 @@ pacing('one with no place free is told of a deletion at once, and given nothing'
   const [deleted] = await Promise.all([ask(), app.webhooks.deleteWebhook({ id }, app.caller)]);
   assert.equal(deleted, { claims: [], goneWebhookIds: [id] });
   await app.addWebhook('https://example.com/other');
-  // Something is due: there may be a place for it by now, so it is asked again.
+  // A delivery is due, and there may be room for it: the call returns, so that the sender claims.
   const waiting = ask();
   await app.webhooks.getWebhook({ id }, app.caller).catch(() => undefined);
   app.emit();
@@ -48,7 +48,7 @@ pacing('one with no place free is told of a deletion at once, and given nothing'
   assert.is(app.states()[1]?.['state'], 'pending');
 });
 
-pacing('a report brings word of a deletion, too', async () => {
+pacing('the answer to a report contains deleted webhooks, too', async () => {
   await using app = bootDeliveries();
   const gone = await app.addWebhook('https://example.com/gone');
   const stays = await app.addWebhook('https://example.com/stays');
@@ -62,7 +62,7 @@ pacing('a report brings word of a deletion, too', async () => {
   assert.equal(await app.report([[ended, OK]]), { claims: [], goneWebhookIds: [gone.id] });
 });
 
-pacing('a report takes what is due with it, and no more than it asks for', async () => {
+pacing('a report claims due deliveries, and no more than requested', async () => {
   await using app = bootDeliveries();
   await app.addWebhook();
   for (let n = 0; n < 4; n += 1) app.emit();
@@ -80,7 +80,7 @@ pacing('a report takes what is due with it, and no more than it asks for', async
   assert.is(app.states()[3]?.['state'], 'pending', 'nothing was asked for');
 });
 
-pacing('what a report took for a sender that left is due at once', async () => {
+pacing('deliveries claimed by the report of a disconnected sender are due at once', async () => {
   await using app = bootDeliveries();
   await app.addWebhook();
   app.emit();
@@ -91,7 +91,7 @@ pacing('what a report took for a sender that left is due at once', async () => {
   only(await app.claim());
 });
 
-pacing('what ended before the sender asked again needs no word', async () => {
+pacing('a deletion is not reported when its attempt has ended', async () => {
   await using app = bootDeliveries();
   const { id } = await app.addWebhook();
   app.emit();
@@ -124,7 +124,7 @@ pacing('a project has 32 in flight at most; another project is served beside it'
   assert.is(only(await app.claim()).webhookId, webhook?.id);
 });
 
-pacing('a webhook gets 50 a second, however fast it answers', async () => {
+pacing('a webhook receives 50 deliveries a second, however fast it responds', async () => {
   await using app = bootDeliveries();
   await app.addWebhook();
   for (let n = 0; n < 120; n += 1) app.emit();
@@ -151,7 +151,7 @@ pacing('a webhook gets 50 a second, however fast it answers', async () => {
   assert.is(nextDue, app.clock.now() + 20, 'who waits looks again when one may go');
 });
 
-pacing('with its breaker open a webhook gets one probe; its success lets all out', async () => {
+pacing('an open breaker allows one probe; its success releases all deliveries', async () => {
   await using app = bootDeliveries();
   await app.addWebhook();
   for (let n = 0; n < 40; n += 1) app.emit();
@@ -168,7 +168,7 @@ pacing('with its breaker open a webhook gets one probe; its success lets all out
   assert.is((await app.claim()).length, 8);
 });
 
-pacing('a rule of one hour disables after one hour, and the operator reads it', async () => {
+pacing('a rule of one hour disables after one hour, and logs it', async () => {
   await using app = bootDeliveries();
   const { id } = await app.addWebhook();
   const log = openLog({ role: 'test', level: 'silent' });
@@ -176,14 +176,8 @@ pacing('a rule of one hour disables after one hour, and the operator reads it', 
   log.warn = ((facts: unknown) => void lines.push(facts)) as typeof log.warn;
   const sealer = sealerOf(Buffer.alloc(32, 1));
   const rule = { disableAfterMs: HOUR, silence: true };
-  const service = deliveryService({
-    store: app.store,
-    sealer,
-    log,
-    now: app.clock.now,
-    rule,
-    ratePerS: 50,
-  });
+  const { now } = app.clock;
+  const service = deliveryService({ ...REST, store: app.store, sealer, log, now, wall: now, rule });
   for (let n = 0; n < 2; n += 1) {
     app.emit();
     const claims = await app.claim();

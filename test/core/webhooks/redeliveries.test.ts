@@ -1,4 +1,4 @@
-/** What people ask to be sent: proto/spec/webhooks.md 4, 7, 10. */
+/** Deliveries requested by users: proto/spec/webhooks.md 4, 7, 10. */
 import { Webhook } from 'standardwebhooks';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -27,7 +27,7 @@ const triggersOf = (app: App) =>
 const eventOf = (app: App) => String(app.rows('SELECT id FROM events')[0]?.['id']);
 const isoOf = (at: number) => new Date(at).toISOString();
 
-replays('a test goes to a disabled webhook, and its success says nothing of it', async () => {
+replays('a test is sent to a disabled webhook, and its success does not enable it', async () => {
   await using app = bootDeliveries();
   const { id, secret = '' } = await disabledWebhook(app);
   const before = app.rows('SELECT * FROM webhooks');
@@ -45,7 +45,7 @@ replays('a test goes to a disabled webhook, and its success says nothing of it',
   assert.equal(shown(app.rows('SELECT * FROM webhooks')[0]), shown(before[0]));
 });
 
-replays('a test that fails is over: no retry, no streak', async () => {
+replays('a failed test has no retry and no failure streak', async () => {
   await using app = bootDeliveries();
   const { id } = await app.addWebhook();
   await app.webhooks.sendTest({ id }, app.caller);
@@ -57,7 +57,7 @@ replays('a test that fails is over: no retry, no streak', async () => {
   assert.is(app.states().length, 2, 'a webhook may be tested again');
 });
 
-replays('a test goes to one webhook, and outlives a change of the subscription', async () => {
+replays('a test is sent to one webhook, also after a change of the subscription', async () => {
   await using app = bootDeliveries();
   const { id } = await app.addWebhook('https://example.com/1');
   await app.addWebhook('https://example.com/2');
@@ -67,7 +67,7 @@ replays('a test goes to one webhook, and outlives a change of the subscription',
   assert.is(only(await app.claim()).webhookId, id);
 });
 
-replays('a replay sends the same bytes under the same id, with the secret of today', async () => {
+replays('a redelivery has the same body and id, and the current secret', async () => {
   await using app = bootDeliveries();
   const { id } = await app.addWebhook();
   app.emit({ results: 'once' });
@@ -84,28 +84,31 @@ replays('a replay sends the same bytes under the same id, with the secret of tod
   assert.equal(triggersOf(app), ['event', 'manual']);
 });
 
-replays('a replay has the whole schedule, also on a disabled webhook, and no streak', async () => {
-  await using app = bootDeliveries();
-  const { id } = await disabledWebhook(app);
-  const before = streakOf(app);
-  app.emit();
-  assert.is(app.states()[0]?.['state'], 'skipped');
-  await app.webhooks.replayDelivery({ id, deliveryId: eventOf(app) }, app.caller);
-  for (let n = 0; n < 8; n += 1) {
-    app.clock.set(Number(app.states()[0]?.['due']));
-    await app.report([[only(await app.claim()), {}]]);
-  }
-  assert.equal(app.states()[0], {
-    state: 'exhausted',
-    reason: 'attempts_failed',
-    due: null,
-    tries: 8,
-  });
-  assert.equal(streakOf(app), before);
-  assert.equal(triggersOf(app), ['manual', ...Array(7).fill('retry')].map(String));
-});
+replays(
+  'a redelivery has the whole schedule, also on a disabled webhook, and no streak',
+  async () => {
+    await using app = bootDeliveries();
+    const { id } = await disabledWebhook(app);
+    const before = streakOf(app);
+    app.emit();
+    assert.is(app.states()[0]?.['state'], 'skipped');
+    await app.webhooks.replayDelivery({ id, deliveryId: eventOf(app) }, app.caller);
+    for (let n = 0; n < 8; n += 1) {
+      app.clock.set(Number(app.states()[0]?.['due']));
+      await app.report([[only(await app.claim()), {}]]);
+    }
+    assert.equal(app.states()[0], {
+      state: 'exhausted',
+      reason: 'attempts_failed',
+      due: null,
+      tries: 8,
+    });
+    assert.equal(streakOf(app), before);
+    assert.equal(triggersOf(app), ['manual', ...Array(7).fill('retry')].map(String));
+  },
+);
 
-replays('what was not replayed is not sent beside it on a disabled webhook', async () => {
+replays('a disabled webhook receives redeliveries only', async () => {
   await using app = bootDeliveries();
   const { id } = await app.addWebhook();
   app.emit({}, 'first');
@@ -119,7 +122,7 @@ replays('what was not replayed is not sent beside it on a disabled webhook', asy
 });
 
 for (const state of ['pending', 'in_flight'] as const) {
-  replays(`a delivery that is ${state} is not replayed`, async () => {
+  replays(`a delivery that is ${state} is not redelivered`, async () => {
     await using app = bootDeliveries();
     const { id } = await app.addWebhook();
     app.emit();
@@ -132,7 +135,7 @@ for (const state of ['pending', 'in_flight'] as const) {
   });
 }
 
-replays("another project's webhook, and one that is gone, can be sent nothing", async () => {
+replays('nothing is sent to a webhook of another project, or a deleted one', async () => {
   await using app = bootDeliveries();
   const { id } = await app.addWebhook();
   app.emit();
@@ -151,7 +154,7 @@ replays("another project's webhook, and one that is gone, can be sent nothing", 
   assert.equal(await app.claim(), []);
 });
 
-replays('enable-recover: enabling sends what comes, recovering what was lost', async () => {
+replays('enable-recover: enabling sends new events, a recovery sends the lost ones', async () => {
   await using app = bootDeliveries();
   const { id } = await disabledWebhook(app);
   app.emit({}, 'long ago');
@@ -176,11 +179,13 @@ replays('enable-recover: enabling sends what comes, recovering what was lost', a
   assert.is(JSON.parse(only(await app.claim()).body.toString()).resourceId, 'new');
 });
 
-replays('a recovery takes what was skipped or exhausted, and no test, at most 10,000', async () => {
-  await using app = bootDeliveries();
-  const { id } = await disabledWebhook(app);
-  const at = app.clock.now();
-  app.db.exec(`
+replays(
+  'a recovery repeats skipped and exhausted deliveries, no tests, 10,000 at most',
+  async () => {
+    await using app = bootDeliveries();
+    const { id } = await disabledWebhook(app);
+    const at = app.clock.now();
+    app.db.exec(`
     WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10150)
     INSERT INTO events (id, project_id, type, resource_id, body, created_at)
     SELECT 'e' || n, '${app.projectId}', 'functions.invocations.completed', 'r' || n, x'7b7d', ${at}
@@ -190,21 +195,22 @@ replays('a recovery takes what was skipped or exhausted, and no test, at most 10
     FROM events;
     UPDATE deliveries SET state = 'delivered' WHERE id <= 50;
     UPDATE deliveries SET state = 'cancelled' WHERE id BETWEEN 51 AND 100`);
-  await app.webhooks.sendTest({ id }, app.caller);
-  app.db.exec(`UPDATE deliveries SET state = 'exhausted', due = NULL WHERE id = 10151`);
-  const recover = () =>
-    app.webhooks.recoverDeliveries({ id, since: isoOf(at), until: undefined }, app.caller);
-  assert.equal(await recover(), { recovered: 10_000 });
-  assert.equal(await recover(), { recovered: 50 });
-  assert.equal(await recover(), { recovered: 0 });
-  const counts = app.rows('SELECT state, COUNT(*) AS n FROM deliveries GROUP BY state');
-  assert.equal(counts, [
-    { state: 'cancelled', n: 50 },
-    { state: 'delivered', n: 50 },
-    { state: 'exhausted', n: 1 },
-    { state: 'pending', n: 10_050 },
-  ]);
-});
+    await app.webhooks.sendTest({ id }, app.caller);
+    app.db.exec(`UPDATE deliveries SET state = 'exhausted', due = NULL WHERE id = 10151`);
+    const recover = () =>
+      app.webhooks.recoverDeliveries({ id, since: isoOf(at), until: undefined }, app.caller);
+    assert.equal(await recover(), { recovered: 10_000 });
+    assert.equal(await recover(), { recovered: 50 });
+    assert.equal(await recover(), { recovered: 0 });
+    const counts = app.rows('SELECT state, COUNT(*) AS n FROM deliveries GROUP BY state');
+    assert.equal(counts, [
+      { state: 'cancelled', n: 50 },
+      { state: 'delivered', n: 50 },
+      { state: 'exhausted', n: 1 },
+      { state: 'pending', n: 10_050 },
+    ]);
+  },
+);
 
 for (const [what, since, until] of [
   ['a span that ends before it begins', -HOUR, -2 * HOUR],

@@ -18,7 +18,9 @@ function boot(allow: string[] = []) {
   const clock = testClock();
   const sealer = sealerOf(Buffer.alloc(32, 1));
   const { store, projectId } = bare;
-  const service = webhookService({ store, sealer, now: clock.now, allow: cidrList(allow) });
+  const closing = new AbortController().signal;
+  const parts = { store, sealer, now: clock.now, closing };
+  const service = webhookService({ ...parts, allow: cidrList(allow) });
   const caller = callerOf(projectId);
   const create = async (endpoint = 'https://example.com/hook', eventTypes: string[] = [TYPE]) => {
     const { webhook } = await service.createWebhook({ endpoint, eventTypes }, caller);
@@ -31,7 +33,7 @@ function boot(allow: string[] = []) {
   return { ...bare, clock, sealer, service, caller, create, emit, [Symbol.asyncDispose]: dispose };
 }
 
-webhooks('secret-never-returned: creation answers it, and nothing else ever does', async () => {
+webhooks('secret-never-returned: only creation returns the secret', async () => {
   await using app = boot();
   const made = await app.create('https://example.com/hook', [OTHER, TYPE, TYPE]);
   assert.match(made.secret ?? '', /^whsec_[A-Za-z0-9+/]{32}$/);
@@ -57,7 +59,7 @@ webhooks('the secret is stored sealed', async () => {
   assert.equal(app.sealer.open(sealed, secretData(id, 1)), key);
 });
 
-webhooks('every event type of the catalogue is taken', async () => {
+webhooks('every event type of the catalogue is accepted', async () => {
   await using app = boot();
   assert.equal((await app.create('https://example.com', [...EVENT_TYPES])).eventTypes.length, 7);
 });
@@ -66,7 +68,7 @@ for (const [what, eventTypes] of [
   ['an unknown type', ['functions.builds.pending']],
   ['no type', []],
 ] as const) {
-  webhooks(`unknown-type-400: ${what} is refused, and no webhook is left`, async () => {
+  webhooks(`unknown-type-400: ${what} is refused, and creates no webhook`, async () => {
     await using app = boot();
     const fault = await faultOf(app.create('https://example.com', [...eventTypes]));
     assert.is(fault.reason, 'UNKNOWN_EVENT_TYPE');
@@ -75,7 +77,7 @@ for (const [what, eventTypes] of [
   });
 }
 
-webhooks('an endpoint that is not public is refused unless the operator allows it', async () => {
+webhooks('a private endpoint is refused unless the operator allows it', async () => {
   await using app = boot();
   const fault = await faultOf(app.create('https://127.0.0.1:8443/'));
   assert.is(fault.reason, 'ENDPOINT_NOT_ALLOWED');
@@ -99,7 +101,7 @@ webhooks('a project has 100 webhooks at most', async () => {
   assert.is((await faultOf(app.create('https://example.com/100'))).reason, 'TOO_MANY_WEBHOOKS');
 });
 
-webhooks('an update replaces what it names and leaves the secret', async () => {
+webhooks('an update replaces the given members and keeps the secret', async () => {
   await using app = boot();
   const { id } = await app.create();
   const before = app.rows('SELECT sealed FROM webhook_secrets');
@@ -128,7 +130,7 @@ webhooks("an update to another webhook's endpoint is refused, to its own is not"
   await to('https://example.com/1');
 });
 
-webhooks('a new endpoint enables a webhook that failed', async () => {
+webhooks('a new endpoint enables a disabled webhook', async () => {
   await using app = boot();
   const { id } = await app.create();
   app.db.exec(`UPDATE webhooks SET status = 'disabled', disabled_at = 1,
@@ -143,7 +145,7 @@ webhooks('a new endpoint enables a webhook that failed', async () => {
   assert.is(webhook?.disabledAt, undefined);
 });
 
-webhooks('unsubscribe-cancels: what waits for that type, and nothing else', async () => {
+webhooks('unsubscribe-cancels: pending deliveries of that type, and no others', async () => {
   await using app = boot();
   const { id } = await app.create('https://example.com', [TYPE, OTHER]);
   app.emit(TYPE);
@@ -158,7 +160,7 @@ webhooks('unsubscribe-cancels: what waits for that type, and nothing else', asyn
   assert.equal(app.rows('SELECT next_due FROM webhooks'), [{ next_due: app.clock.now() }]);
 });
 
-webhooks('deletion cancels what waits and wipes the secrets', async () => {
+webhooks('a deletion cancels pending deliveries and wipes the secrets', async () => {
   await using app = boot();
   const { id } = await app.create();
   app.emit(TYPE);
@@ -175,7 +177,7 @@ webhooks('deletion cancels what waits and wipes the secrets', async () => {
   assert.is(app.rows('SELECT id FROM events').length, 1, 'nobody subscribes, so no event is kept');
 });
 
-webhooks("an id that is no UUID is malformed, another project's is unknown", async () => {
+webhooks('an id that is not a UUID is malformed, that of another project unknown', async () => {
   await using app = boot();
   const { id } = await app.create();
   const malformed = await faultOf(app.service.getWebhook({ id: 'x' }, app.caller));
@@ -189,7 +191,7 @@ webhooks("an id that is no UUID is malformed, another project's is unknown", asy
   assert.is(app.rows('SELECT seq FROM webhook_secrets').length, 1);
 });
 
-webhooks('a rotated secret is new; the old one lives 24 h more', async () => {
+webhooks('a rotation returns a new secret; the old one is valid for 24 h', async () => {
   await using app = boot();
   const { id, secret: first } = await app.create();
   const { secret } = await app.service.rotateSecret({ id, revokeImmediately: false }, app.caller);
@@ -200,7 +202,7 @@ webhooks('a rotated secret is new; the old one lives 24 h more', async () => {
   ]);
 });
 
-webhooks('a second rotation does not lengthen the life of the first secret', async () => {
+webhooks('a second rotation does not extend the first secret', async () => {
   await using app = boot();
   const { id } = await app.create();
   const end = app.clock.now() + 24 * HOUR;
@@ -211,7 +213,7 @@ webhooks('a second rotation does not lengthen the life of the first secret', asy
   assert.is(row?.['expires_at'], end);
 });
 
-webhooks('revokeImmediately wipes the old ones at once', async () => {
+webhooks('revokeImmediately wipes the old secrets at once', async () => {
   await using app = boot();
   const { id } = await app.create();
   await app.service.rotateSecret({ id, revokeImmediately: true }, app.caller);
@@ -234,7 +236,7 @@ webhooks('a sixth live secret is refused until one ends or the others are revoke
   await rotate(false);
 });
 
-webhooks('two rotations at once both succeed', async () => {
+webhooks('two concurrent rotations both succeed', async () => {
   await using app = boot();
   const { id } = await app.create();
   const rotate = () => app.service.rotateSecret({ id, revokeImmediately: false }, app.caller);

@@ -1,4 +1,4 @@
-/** The command as a process: what it prints, and how it ends. */
+/** The command as a process: its output and its exit code. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -43,7 +43,7 @@ async function saidOn(run: ReturnType<typeof start>, pattern: RegExp): Promise<v
   }
 }
 
-test('version and help end well, an unknown command does not', async () => {
+test('version and help exit with 0, an unknown command does not', async () => {
   const version = await tabern(['version']).ended;
   assert.is(version.code, 0);
   assert.match(version.out, /^\d+\.\d+\.\d+\n$/);
@@ -56,7 +56,7 @@ test('version and help end well, an unknown command does not', async () => {
   assert.is((await tabern(['publish']).ended).code, 2);
 });
 
-test('a wrong setting ends serve with 2 and one line that names it', async () => {
+test('serve exits with 2 and one line that names an invalid setting', async () => {
   await using data = tempDirectory();
   const wrong = { TABERN_DATA: data.path, TABERN_PORT: 'http' };
   const { code, out, err } = await tabern(['serve'], wrong).ended;
@@ -67,11 +67,14 @@ test('a wrong setting ends serve with 2 and one line that names it', async () =>
   assert.match((await tabern(['core'], key).ended).err, /^tabern: TABERN_API_KEY must/);
 });
 
-test('core alone shows the key until it is used, and runs once', async () => {
+test('`tabern core` prints the key until it is used, and runs once', async () => {
   await using data = tempDirectory();
   const env = { TABERN_DATA: join(data.path, 'data') };
   const first = tabern(['core'], env);
   await saidOn(first, /API key +svc_\S{50,}/);
+  await saidOn(first, /^ +core +unix:\S+core\.sock$/m);
+  await saidOn(first, /^ {2}\S.* gateway --core unix:\S+core\.sock$/m);
+  assert.not.match(first.said.out, /base URL/);
   const second = await tabern(['core'], env).ended;
   assert.is(second.code, 75);
   assert.match(second.err, /another tabern runs/);
@@ -85,7 +88,7 @@ test('core alone shows the key until it is used, and runs once', async () => {
   assert.is(out, first.said.out, 'nobody has used it');
 });
 
-test('a preset key is never printed', async () => {
+test('a configured key is never printed', async () => {
   await using data = tempDirectory();
   const key = 'a-key-that-the-operator-chose';
   const run = tabern(['core'], { TABERN_DATA: data.path, TABERN_API_KEY: key });
@@ -96,7 +99,7 @@ test('a preset key is never printed', async () => {
   assert.not.ok((out + err).includes(key));
 });
 
-test('gateway alone serves what core answers, over the socket', async () => {
+test('`tabern gateway` serves core’s answers over the socket', async () => {
   await using data = tempDirectory();
   const key = 'a-key-that-the-operator-chose';
   const env = { TABERN_DATA: data.path, TABERN_PORT: '0', TABERN_API_KEY: key };
@@ -122,7 +125,7 @@ test('gateway alone serves what core answers, over the socket', async () => {
   assert.is((await gateway.ended).code, 0);
 });
 
-test('a taken port ends serve with 69', async () => {
+test('serve exits with 69 when the port is in use', async () => {
   await using data = tempDirectory();
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
@@ -134,7 +137,7 @@ test('a taken port ends serve with 69', async () => {
   assert.match(err, /is in use: stop the process that uses it or set TABERN_PORT/);
 });
 
-test('a key made while the port was taken is shown by the next start, and works', async () => {
+test('the next start prints a key that was created while the port was in use', async () => {
   await using data = tempDirectory();
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
@@ -159,7 +162,7 @@ const OWN_NODE = { PATH: '/usr/local/bin:/usr/bin:/bin' };
 const launcher = (argv: string[], env: Record<string, string>, cwd: string) =>
   start(['/usr/bin/env', 'node', LAUNCHER, ...argv], env, cwd);
 
-test('the launcher works from any directory, and under a Node that is too old', async () => {
+test('the launcher works from any directory, and under an old Node', async () => {
   await using data = tempDirectory();
   const { out } = await start([process.execPath, LAUNCHER, 'version'], {}, data.path).ended;
   assert.match(out, /^\d+\.\d+\.\d+\n$/);
@@ -169,7 +172,7 @@ test('the launcher works from any directory, and under a Node that is too old', 
   assert.match(own.err, /unknown command 'brew'/);
 });
 
-test('the launcher passes signals on and ends as its child did', async () => {
+test('the launcher forwards signals and exits as its child does', async () => {
   await using data = tempDirectory();
   const { code } = await launcher(['version'], OWN_NODE, data.path).ended;
   if (code === 127) return;

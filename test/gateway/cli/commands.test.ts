@@ -1,4 +1,4 @@
-/** The command table: what it promises of each command, and what is made of it. */
+/** The command table: its commands, and the help, reference and completion built from it. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readCoreConfig } from '../../../core/config.ts';
+import { wordsOf } from '../../../gateway/cli/command.ts';
 import { completionScript } from '../../../gateway/cli/completion.ts';
 import { flagsOf } from '../../../gateway/cli/flags.ts';
-import { parser, wordsOf } from '../../../gateway/cli/program.ts';
-import { withReference } from '../../../gateway/cli/reference.ts';
+import { parser } from '../../../gateway/cli/program.ts';
 import { applySettings, shownSettings } from '../../../gateway/cli/settings/apply.ts';
 import { everyCommand, GROUPS } from '../../../gateway/cli/table.ts';
 import { gatewayConfig } from '../../../gateway/config.ts';
@@ -20,11 +20,11 @@ import { readConfig } from '../../../runner/config.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const test = suite('gateway/cli/commands');
-const HOUSE = fileURLToPath(new URL('../../..', import.meta.url));
-/** What operators do not set: for fault tests. */
+const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url));
+/** Settings for fault tests, which operators do not set. */
 const NOT_SETTINGS = ['TABERN_CRASH_AT'];
 
-test('each command has an example that is a call of it, and help that shows it', () => {
+test('the example of each command calls it, and its help shows it', () => {
   const program = parser(() => undefined);
   for (const command of everyCommand()) {
     const words = wordsOf(command.usage);
@@ -50,7 +50,7 @@ test('each command has an example that is a call of it, and help that shows it',
   }
 });
 
-test('whatever gives an object can give it as JSON', () => {
+test('every command that prints an object has --json', () => {
   for (const { usage, kind, ...command } of everyCommand()) {
     if (kind !== 'project' && kind !== 'operator') continue;
     const flags = flagsOf({ usage, kind, ...command }).map((one) => one.flags);
@@ -60,7 +60,7 @@ test('whatever gives an object can give it as JSON', () => {
 
 test('each variable that the program reads is a setting, and each setting is read', () => {
   const text = ['core', 'gateway', 'runner', 'proto']
-    .flatMap((folder) => sources(join(HOUSE, folder)))
+    .flatMap((folder) => sources(join(REPOSITORY, folder)))
     .filter((path) => !path.endsWith('proto/common/settings/table.ts'))
     .map((path) => readFileSync(path, 'utf8'))
     .join('\n');
@@ -74,13 +74,7 @@ test('each variable that the program reads is a setting, and each setting is rea
   assert.equal(unread, [], 'nobody reads these');
 });
 
-test('README.md has the commands and the settings as they are', () => {
-  const readme = readFileSync(join(HOUSE, 'README.md'), 'utf8');
-  assert.is(readme, withReference(readme), 'write them anew: npm run reference');
-  assert.throws(() => withReference('no marks'), /has no/);
-});
-
-test('each default is what the role takes when nothing is said', () => {
+test('each default of the table is the role’s', () => {
   const readers: Record<string, (env: Env) => object> = {
     core: readCoreConfig,
     gateway: gatewayConfig,
@@ -97,7 +91,7 @@ test('each default is what the role takes when nothing is said', () => {
   }
 });
 
-test('a flag wins over a variable, that over the file, and config tells which', async () => {
+test('flags precede variables, variables the file, and config shows the source', async () => {
   await using dir = tempDirectory();
   const path = join(dir.path, 'tabern.json');
   const file = { port: 1, host: 'a', adLists: ['x', 'y'], logLevel: 'warn', apiKey: 'secret-key' };
@@ -118,7 +112,7 @@ test('a flag wins over a variable, that over the file, and config tells which', 
   assert.equal(told('TABERN_SWEEP_MS'), ['1000', 'default']);
 });
 
-test('a settings file that cannot be used is refused with its name', async () => {
+test('the error of an invalid settings file names it', async () => {
   await using dir = tempDirectory();
   const path = join(dir.path, 'tabern.json');
   const refused = (config: string): string => {
@@ -145,7 +139,7 @@ test('a settings file that cannot be used is refused with its name', async () =>
 });
 
 test('bash completes commands, their words and their flags', () => {
-  const script = completionScript('bash', everyCommand(), flagsOf);
+  const script = completionScript('bash', everyCommand());
   const offered = (...typed: string[]): string[] => {
     const words = ['tabern', ...typed].map((word) => `'${word}'`).join(' ');
     const line = `COMP_WORDS=(${words}); COMP_CWORD=${typed.length}`;
@@ -157,9 +151,9 @@ test('bash completes commands, their words and their flags', () => {
   assert.ok(offered('keys', 'list', '--pro').includes('--project'));
   assert.ok(offered('keys', 'revoke', 'abc', '--js').includes('--json'));
   for (const shell of ['zsh', 'fish']) {
-    assert.match(completionScript(shell, everyCommand(), flagsOf), /redeliver/);
+    assert.match(completionScript(shell, everyCommand()), /redeliver/);
   }
-  assert.throws(() => completionScript('tcsh', everyCommand(), flagsOf), /bash, zsh, fish/);
+  assert.throws(() => completionScript('tcsh', everyCommand()), /bash, zsh, fish/);
 });
 
 function sources(folder: string): string[] {

@@ -1,4 +1,4 @@
-/** The operator's commands against a core that runs, and one that does not. */
+/** The operator's commands with a running and a stopped core. */
 import { existsSync, readFileSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -24,7 +24,7 @@ async function open() {
   return { core, dataDir, path: temp.path, run, json, [Symbol.asyncDispose]: close };
 }
 
-test('a project, its key and their ends, from the command line', async () => {
+test('the command line creates a project and a key, and revokes the key', async () => {
   await using app = await open();
   const made = await app.run('projects', 'create', 'shop', '--sessions', '3');
   assert.is(made.code, 0, made.err);
@@ -55,7 +55,7 @@ test('a project, its key and their ends, from the command line', async () => {
   assert.is((await app.run('projects', 'limits', 'shop', '--queue', 'x')).code, 2);
   const usage = await app.run('projects', 'usage', 'default');
   assert.match(usage.out, /^browser minutes +0$/m);
-  assert.match(usage.out, /^upload MiB +0\.0 of 10240$/m);
+  assert.match(usage.out, /^uploads +0 B of 10240 MiB$/m);
   const projects = await app.json('projects', 'list');
   assert.equal(
     projects.map(({ name }: { name: string }) => name),
@@ -65,7 +65,7 @@ test('a project, its key and their ends, from the command line', async () => {
   assert.equal([none.code, none.err], [1, 'tabern: Project not found.\n']);
 });
 
-test('a backup of a core that runs, and of one that does not, restores', async () => {
+test('backups of a running and of a stopped core restore', async () => {
   await using app = await open();
   const { key } = await app.json('keys', 'create', 'default');
   const file = join(app.path, 'b.tar.zst');
@@ -83,7 +83,16 @@ test('a backup of a core that runs, and of one that does not, restores', async (
   assert.match(offline.err, /reading the directory itself/);
   assert.match(offline.err, /the master key is not included/);
 
-  const elsewhere = await app.run('backup', bare, '--core', 'unix:/nonexistent/core.sock');
+  const content = readFileSync(bare);
+  const again = await app.run('backup', bare);
+  assert.is(again.code, 2);
+  assert.match(again.err, /bare\.tar exists: .*--force/);
+  assert.equal(readFileSync(bare), content);
+  const forced = await app.run('backup', bare, '--force');
+  assert.is(forced.code, 0, forced.err);
+
+  const unwritten = join(app.path, 'unwritten.tar');
+  const elsewhere = await app.run('backup', unwritten, '--core', 'unix:/nonexistent/core.sock');
   assert.is(elsewhere.code, 69, 'not that of the local directory');
   assert.match(elsewhere.err, /core cannot be reached at unix:\/nonexistent/);
 
@@ -109,7 +118,7 @@ test('a backup of a core that runs, and of one that does not, restores', async (
   assert.not.ok(existsSync(join(app.path, 'half')));
 });
 
-test('without a core, or without its token, it is said what to do', async () => {
+test('without a core, or without its token, the error has the fix', async () => {
   await using app = await open();
   const token = join(app.dataDir, 'keys', 'operator.token');
   const wrong = { TABERN_DATA: app.dataDir, TABERN_OPERATOR_TOKEN: 'x'.repeat(43) };

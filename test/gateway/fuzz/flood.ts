@@ -8,7 +8,7 @@ import { type Operation, type Wild, wildRequests } from './requests.ts';
 import type { Service } from './service.ts';
 
 const AT_ONCE = 16;
-/** What says that a browser or a runner is not there; there is none here. */
+/** Answers without a browser or a runner, of which this test has none. */
 const DECLARED: readonly number[] = [502, 503];
 const GOOD: Wild = { path: '/v1/projects', headers: {} };
 
@@ -18,7 +18,7 @@ type Api = {
   components: { schemas: Record<string, { [key: string]: unknown }> };
 };
 export type Flood = Disposable & {
-  /** Each operation in turn: what is wrong with its answers. */
+  /** The violation in the responses of each operation in turn. */
   faults(count: number, seed: number): AsyncGenerator<{ operation: string; faults: string[] }>;
   /** A good request; its status. */
   good(): Promise<number>;
@@ -59,7 +59,7 @@ export async function openFlood({ url, ids }: Pick<Service, 'url' | 'ids'>): Pro
   };
 }
 
-/** As it is: no client that would mend it stands between. */
+/** Sends the request unchanged: a client library would correct it. */
 function send(url: string, agent: Agent, method: string, wild: Wild): Promise<Answer> {
   const { hostname, port } = new URL(url);
   const headers = { 'x-svc-api-key': KEY, ...wild.headers };
@@ -74,7 +74,7 @@ function send(url: string, agent: Agent, method: string, wild: Wild): Promise<An
   });
 }
 
-/** All of them, so many at once; what is wrong with each answer. */
+/** Sends all, so many in parallel; returns the violation in each response. */
 async function sendAll(
   wilds: readonly Wild[],
   one: (wild: Wild) => Promise<string | undefined>,

@@ -1,17 +1,17 @@
 /**
- * Core and gateway in a process of their own, whose memory and event loop are nobody else's, with
- * two tenants and a runner that has its sessions over as soon as they begin. Tells its parent where
- * it is; says what it takes whenever it is asked; ends when its parent lets go of it.
+ * Core and gateway in a separate process, with its own memory and event loop, with two tenants and
+ * a runner whose sessions end at once. Sends its address to its parent, reports its memory and
+ * delays on request, and exits when the parent disconnects.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { collectAll } from '../../../proto/common/idle-gc.ts';
 import { openMatrix } from '../tenants/matrix.ts';
 
-/** In milliseconds: what is finer keeps a quiet process busy. */
+/** In milliseconds: a finer resolution keeps an idle process busy. */
 const RESOLUTION_MS = 10;
 
 export type Told = { url: string; ids: string[] };
-/** Memory once all garbage is gone; how late the loop was, at most for 99 of 100 looks. */
+/** Memory after a full collection; the delay of the event loop (p99). */
 export type Taken = { rssBytes: number; loopLateMs: number };
 
 const app = await openMatrix();

@@ -1,4 +1,4 @@
-/** Requests that an OpenAPI description suggests, and nobody in their right mind sends. */
+/** Wild requests, generated from the OpenAPI description. */
 import fc, { type Arbitrary } from 'fast-check';
 
 type Json = { [key: string]: unknown };
@@ -20,7 +20,7 @@ const TEXTS = [
   ...['__proto__', 'constructor', 'x'.repeat(300), '🙂'.repeat(200), '٣', '1970-01-01T00:00:00Z'],
 ];
 const NUMBERS = [0, -0, 1, -1, 0.5, 61, 2 ** 31, 2 ** 32, 2 ** 53, 1e21, 1e308, -1e308];
-/** What waits is asked to wait for a moment at most. */
+/** Requests that wait, wait for a moment at most. */
 const WAITS = ['0', '-1', '61', 'x', '0.5', '1e3', ' 0'];
 
 /** Wild requests for one operation; `ids` are of things that are there. */
@@ -51,7 +51,7 @@ export function wildRequests(
   });
 }
 
-/** Half a surrogate pair has no percent encoding: a client would send what stands for it. */
+/** Half a surrogate pair has no percent encoding: a client would send a replacement. */
 function encode(value: string | undefined): string {
   return encodeURIComponent((value ?? '').toWellFormed());
 }
@@ -101,7 +101,7 @@ function bodyOf(
   return bytes.map((one) => ({ headers: { 'content-type': 'application/json' }, bytes: one }));
 }
 
-/** A form, whole or not, or what only says that it is one. */
+/** A form, complete or not, or another body with the type of a form. */
 function formOf(type: string) {
   const bytes = fc.uint8Array({ maxLength: 2_000 }).map((one) => Buffer.from(one));
   const name = fc.constantFrom('file', 'archive', 'metadata', 'x');

@@ -1,4 +1,4 @@
-/** `await using service = await openService()`: what matrix-child.ts is, from outside. */
+/** `await using service = await openService()`: starts matrix-child.ts and calls it. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ const PROGRAM = fileURLToPath(new URL('./matrix-child.ts', import.meta.url));
 
 export type Service = AsyncDisposable &
   Told & {
-    /** What it takes, and of its loop since it was last asked. */
+    /** Its memory, and the delay of its event loop since the previous call. */
     taken(): Promise<Taken>;
   };
 
@@ -22,7 +22,7 @@ export async function openService(): Promise<Service> {
     answer.catch(() => undefined); // when it ends first, that is what is thrown
     const end = ended.then(([code]) => Promise.reject(new Error(`the service ended: ${code}`)));
     try {
-      return (await Promise.race([answer, end]))[0] as T; // its own types, next door
+      return (await Promise.race([answer, end]))[0] as T; // typed in matrix-child.ts
     } finally {
       gone.abort();
     }

@@ -1,4 +1,4 @@
-/** Sockets that say what they have to say a byte at a time, or read nothing of what they asked. */
+/** Sockets that send a byte at a time, or do not read their answers. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { KEY } from '../../core/boot.ts';
@@ -6,7 +6,7 @@ import { KEY } from '../../core/boot.ts';
 const HOST = `host: x\r\nx-svc-api-key: ${KEY}\r\n`;
 const JSON_TYPE = 'content-type: application/json\r\n';
 const POST = `POST /v1/contexts HTTP/1.1\r\n${HOST}${JSON_TYPE}`;
-/** Together 8 MB, and Linux holds 4 of what nobody reads: the rest waits in the service. */
+/** Together 8 MB; Linux buffers 4 MB of unread bytes, and the rest waits in the service. */
 const PIPELINED = 100;
 const STARTS = {
   headers: ['GET /v1/contexts HTTP/1.1\r\nhost: x\r\na: '],
@@ -35,7 +35,7 @@ export async function openSlow(url: string, { kind, count, dripMs }: Wanted): Pr
     const socket = await open(url, starts[at % starts.length] ?? '');
     const openedAt = performance.now();
     socket.once('close', () => closed.push(performance.now() - openedAt));
-    // A reader that reads nothing hears of its end when it speaks.
+    // A paused reader notices its end only when it writes.
     return kind === 'readers' ? socket.pause() : socket.resume();
   });
   const sockets = await Promise.all(opening);

@@ -1,4 +1,4 @@
-/** What HTTP, JSON and time can do to a listener. */
+/** Hostile HTTP, JSON and timing against a listener. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import fc from 'fast-check';
@@ -6,6 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { boot as bootCore, KEY } from '../../core/boot.ts';
 import { until } from '../../support/poll.ts';
+import { sized } from '../../support/whole.ts';
 import { openUploads } from '../routes/files/contexts.ts';
 import { ask, openGateway, raw } from '../sessions/runner.ts';
 import { openSlow } from './slow.ts';
@@ -13,7 +14,8 @@ import { openSlow } from './slow.ts';
 const test = suite('gateway/fuzz/wire');
 
 const SEED = Number(process.env['TABERN_FUZZ_SEED'] ?? 7);
-const RAW_COUNT = 300;
+console.log(`TABERN_FUZZ_SEED=${SEED}`);
+const RAW_COUNT = sized(100, 300);
 const HOST = `host: x\r\nx-svc-api-key: ${KEY}\r\n`;
 const END = 'connection: close\r\n\r\n';
 const JSON_TYPE = 'content-type: application/json\r\n';
@@ -21,7 +23,7 @@ const CHUNKED = `transfer-encoding: chunked\r\n${JSON_TYPE}`;
 
 const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, one]) => one);
 
-/** One request, or what looks like one, and the only status that may answer it. */
+/** One request, or bytes like one, and the only allowed status of the response. */
 const WIRES: [name: string, bytes: string, status: string][] = [
   ['a NUL in the path', `GET /v1/contexts/%00 HTTP/1.1\r\n${HOST}${END}`, '404'],
   ['dots, encoded', `GET /v1/contexts/%2e%2e%2fprojects HTTP/1.1\r\n${HOST}${END}`, '404'],
@@ -41,7 +43,7 @@ const WIRES: [name: string, bytes: string, status: string][] = [
   ['another version', `GET / HTTP/3.0\r\n${HOST}${END}`, '400'],
 ];
 
-test('what is no request, or nearly none, gets one answer', async () => {
+test('malformed requests receive one answer', async () => {
   await using app = await openUploads();
   for (const [name, bytes, status] of WIRES) {
     assert.equal(statuses(await raw(app.gateway.url, bytes)), [status], name);
@@ -52,7 +54,7 @@ test('what is no request, or nearly none, gets one answer', async () => {
   assert.equal(statuses(await raw(app.gateway.url, bytes)), ['400'], 'no second request');
 });
 
-test('random bytes never end the service, nor get more answers than requests', async () => {
+test('random bytes never end the service, and receive at most one answer per request', async () => {
   await using app = await openUploads();
   const head = 'GET /v1/projects HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nabcde';
   const cut = fc
@@ -71,7 +73,7 @@ test('random bytes never end the service, nor get more answers than requests', a
   assert.is((await ask(app.gateway.url, 'GET', '/healthz')).status, 200);
 });
 
-/** Says it and no more; all that comes back. */
+/** Sends only these bytes; returns the whole response. */
 async function spoken(url: string, bytes: Buffer): Promise<string> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -85,7 +87,7 @@ async function spoken(url: string, bytes: Buffer): Promise<string> {
   return text;
 }
 
-/** Text of a JSON body, and what it is answered. */
+/** Text of a JSON body, and the response. */
 const JSONS: [name: string, text: string, status: number][] = [
   ['200,000 levels', `${'['.repeat(200_000)}${']'.repeat(200_000)}`, 400],
   ['__proto__', '{"params":{"__proto__":{"a":1}}}', 400],
@@ -98,7 +100,7 @@ const JSONS: [name: string, text: string, status: number][] = [
   ['NaN', '{"params":{"a":NaN}}', 400],
 ];
 
-test('a JSON body is stored and given back as it was sent, or refused', async () => {
+test('a JSON body is stored and returned unchanged, or refused', async () => {
   await using app = await bootCore();
   const functionId = await app.publish({ name: 'f' });
   await using gateway = await openGateway(app.core.handlers);
@@ -138,10 +140,10 @@ function sorted(value: unknown, like: unknown): unknown {
 }
 
 const SLOW = 60;
-/** A machine that is busy has the time; a service that cuts nobody would wait two minutes. */
+/** Enough for a loaded machine; a service without time limits would wait two minutes. */
 const CLOSED_MS = 60_000;
 
-test('who says or reads nothing more is cut, and keeps nobody else waiting', async () => {
+test('a stalled client is disconnected, and delays no other', async () => {
   const times = { headersMs: 500, idleMs: 700, checkMs: 50 };
   await using gateway = await openGateway({}, undefined, { times });
   await using headers = await openSlow(gateway.url, { kind: 'headers', count: SLOW, dripMs: 100 });

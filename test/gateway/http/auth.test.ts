@@ -22,7 +22,7 @@ async function openListing() {
   return { gateway, calls };
 }
 
-test('a key comes in any of its headers, in any case', async () => {
+test('a key is read from each of its headers, in any case', async () => {
   const { gateway, calls } = await openListing();
   await using _ = gateway;
   const accepted: Record<string, string>[] = [
@@ -43,7 +43,7 @@ test('a key comes in any of its headers, in any case', async () => {
   );
 });
 
-test('no key, an empty one, one given twice, or two that differ: 401', async () => {
+test('a missing, empty or repeated key, or two different ones: 401', async () => {
   const { gateway, calls } = await openListing();
   await using _ = gateway;
   const refused: Record<string, string | string[]>[] = [
@@ -70,7 +70,7 @@ test('no key, an empty one, one given twice, or two that differ: 401', async () 
   assert.is(calls.length, 0);
 });
 
-test('under /v1 the key comes before the route, elsewhere there is none', async () => {
+test('under /v1 the key is checked before the route, elsewhere not at all', async () => {
   await using gateway = await openGateway();
   const none = { 'x-svc-api-key': [] as string[] };
   const wrong = { 'x-svc-api-key': 'svc_a-wrong-key-of-nobody' };
@@ -87,7 +87,7 @@ test('under /v1 the key comes before the route, elsewhere there is none', async 
   }
 });
 
-test('a stranger is refused before a large body is taken in', async () => {
+test('an invalid key is refused before a large body is read', async () => {
   await using gateway = await openGateway();
   for (const size of ['content-length: 1000000', 'transfer-encoding: chunked']) {
     const head = [
@@ -103,7 +103,7 @@ test('a stranger is refused before a large body is taken in', async () => {
   }
 });
 
-test('a request id is taken when it is one, made otherwise, and told to core', async () => {
+test('a valid request id is kept, another is replaced, and core receives it', async () => {
   const { gateway, calls } = await openListing();
   await using _ = gateway;
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
@@ -121,7 +121,7 @@ test('a request id is taken when it is one, made otherwise, and told to core', a
   assert.is(calls[1]?.metadata['traceparent'], undefined);
 });
 
-test('core sees a deadline of 30 s, and an abort when the client leaves', async () => {
+test('core receives a deadline of 30 s, and an abort when the client disconnects', async () => {
   const seen = Promise.withResolvers<Call>();
   const aborted = Promise.withResolvers<void>();
   await using gateway = await openGateway({
@@ -146,7 +146,7 @@ test('core sees a deadline of 30 s, and an abort when the client leaves', async 
   await aborted.promise;
 });
 
-test('a clock that is set while a body arrives moves no deadline', async () => {
+test('setting the clock while a body arrives changes no deadline', async () => {
   const begun = Promise.withResolvers<void>();
   const seen = Promise.withResolvers<Call>();
   await using gateway = await openGateway({

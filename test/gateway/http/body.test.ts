@@ -34,14 +34,14 @@ async function endOf(bytes: string, then: 'waits' | 'leaves'): Promise<Fault> {
   return fault as Fault;
 }
 
-test('a body that does not come is a REQUEST_TIMEOUT', async () => {
+test('a body that does not arrive is a REQUEST_TIMEOUT', async () => {
   const fault = await endOf(`${HEAD}content-length: 10\r\n\r\n{`, 'waits');
   assert.is(fault.reason, 'REQUEST_TIMEOUT');
   const nothing = await endOf(`${HEAD}transfer-encoding: chunked\r\n\r\n`, 'waits');
   assert.is(nothing.reason, 'REQUEST_TIMEOUT');
 });
 
-test('a client that leaves in the middle of its body is CANCELLED', async () => {
+test('a client that disconnects during its body is CANCELLED', async () => {
   const fault = await endOf(`${HEAD}content-length: 10\r\n\r\n{`, 'leaves');
   assert.is(fault.reason, 'CANCELLED');
 });
@@ -54,7 +54,7 @@ function unended(chunk: Buffer) {
   return body;
 }
 
-test('one project has half of the 128 MiB for arriving bodies, the next its part', async () => {
+test('one project may use half of the 128 MiB of arriving bodies, the next its share', async () => {
   const chunk = Buffer.from('1'.padEnd(1024 * 1024 - 1));
   const read = (body: PassThrough, projectId: string) =>
     readJson(body as unknown as IncomingMessage, { projectId }).catch((error) => error);
@@ -74,7 +74,7 @@ test('one project has half of the 128 MiB for arriving bodies, the next its part
   assert.is(await read(later, 'one'), 1);
 });
 
-test('32 levels pass, also through protobuf, and 33 do not', () => {
+test('32 levels are accepted, also through protobuf, and 33 are refused', () => {
   const nested = (levels: number) => Buffer.from('['.repeat(levels) + ']'.repeat(levels));
   assert.ok(Array.isArray(parseJson(nested(32))));
   const objects = `{"params":${'{"a":'.repeat(30)}{}${'}'.repeat(30)}}`;

@@ -1,4 +1,4 @@
-/** TLS by certificate files: links say https and wss, a session is reached, files are reread. */
+/** TLS from certificate files: links are https and wss, sessions connect, SIGHUP reloads. */
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -15,6 +15,7 @@ import { type ServerTimes, startGateway } from '../../../gateway/main.ts';
 import { ConfigError } from '../../../proto/common/env.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
+import { setVariable } from '../../../proto/common/settings/sources.ts';
 import { boot, HOLDER, KEY } from '../../core/boot.ts';
 import { errorOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
@@ -42,7 +43,7 @@ async function openSecure(publicUrl?: string, times?: ServerTimes) {
     gatewayToken: String(app.asGateway.metadata?.['authorization']).slice('Bearer '.length),
     log: openLog({ role: 'test', level: 'silent' }),
     handOver: () => {
-      throw new Error('a connection over TLS was handed over');
+      throw new Error('a connection over TLS was handed off');
     },
   });
   cleanup.use(gateway);
@@ -53,7 +54,7 @@ async function openSecure(publicUrl?: string, times?: ServerTimes) {
     const [answer] = await once(sent, 'response');
     return JSON.parse(await text(answer));
   };
-  /** The certificate that a new connection is shown. */
+  /** The fingerprint of the certificate on a new connection. */
   const shown = async (): Promise<string> => {
     const { port } = new URL(gateway.url);
     const socket: TLSSocket = connect({ port: Number(port), host: '127.0.0.1', ca: ca.cert });
@@ -75,12 +76,12 @@ async function openSecure(publicUrl?: string, times?: ServerTimes) {
   };
 }
 
-test('links are https and wss, and a client reaches its session through them', async () => {
+test('links are https and wss, and connect a client to its session', async () => {
   await using secure = await openSecure();
   const { app, ca, gateway, post } = secure;
   assert.match(gateway.url, /^https:\/\/127\.0\.0\.1:\d+$/);
   assert.ok((await post('/v1/contexts'))['uploadUrl']?.startsWith(`${gateway.url}/v1/contexts/`));
-  const path = join(secure.dir, 'door.sock');
+  const path = join(secure.dir, 'sessions.sock');
   const runner = createServer().listen(path);
   const sockets = new WebSocketServer({ server: runner });
   sockets.on('connection', (socket) => socket.on('message', (said) => socket.send(`${said}!`)));
@@ -101,18 +102,18 @@ test('links are https and wss, and a client reaches its session through them', a
   runner.close();
 });
 
-test('TABERN_PUBLIC_URL wins over the address that was used', async () => {
+test('TABERN_PUBLIC_URL takes precedence over the address of the request', async () => {
   await using secure = await openSecure('http://tabern.example/api');
   const { uploadUrl = '' } = await secure.post('/v1/contexts');
   assert.ok(uploadUrl.startsWith('http://tabern.example/api/v1/contexts/'), uploadUrl);
 });
 
-test('SIGHUP reads the files again; what does not fit leaves the old pair', async () => {
+test('SIGHUP reloads the files; a pair that does not match leaves the old one in use', async () => {
   await using secure = await openSecure();
   const first = await secure.shown();
   const next = await secure.ca.issue();
   secure.write(next);
-  assert.is(await secure.shown(), first, 'not before it is asked');
+  assert.is(await secure.shown(), first, 'not before the signal');
   process.emit('SIGHUP');
   await until(async () => (await secure.shown()) !== first);
   const second = await secure.shown();
@@ -121,14 +122,14 @@ test('SIGHUP reads the files again; what does not fit leaves the old pair', asyn
   assert.is(await secure.shown(), second);
 });
 
-test('who speaks plain http is cut, and others are served', async () => {
+test('a connection in plain HTTP is closed, and others are served', async () => {
   await using secure = await openSecure();
   const plain = fetch(secure.gateway.url.replace('https', 'http'));
   assert.ok(await errorOf(plain));
   assert.ok((await secure.post('/v1/contexts'))['id']);
 });
 
-test('who connects and says nothing is cut, before TLS as after it', async () => {
+test('a silent connection is closed before its TLS handshake', async () => {
   const times = { headersMs: 300, idleMs: 600_000, checkMs: 50 };
   await using secure = await openSecure(undefined, times);
   const silent = connectPlain(Number(new URL(secure.gateway.url).port), '127.0.0.1');
@@ -136,21 +137,42 @@ test('who connects and says nothing is cut, before TLS as after it', async () =>
   await until(() => silent.closed);
 });
 
-test('files that are missing, alone or no pair stop the start', async () => {
+test('a missing file, one file without the other, and no pair stop the start', async () => {
   await using secure = await openSecure();
   const one = { TABERN_TLS_CERT_FILE: '/nowhere/cert.pem' };
   assert.throws(
     () => gatewayConfig(one),
     (error: unknown) => error instanceof ConfigError,
   );
-  const config = gatewayConfig({ ...one, TABERN_TLS_KEY_FILE: '/nowhere', TABERN_PORT: '0' });
-  const parts = {
-    clients: secure.app.clients,
-    gatewayToken: 't',
-    log: openLog({ role: 'test', level: 'silent' }),
-  };
-  const error = await errorOf(startGateway(config, parts));
-  assert.match(String(error), 'TABERN_TLS_CERT_FILE: cannot read /nowhere/cert.pem');
+  const missing = await refusedStart(secure, { ...one, TABERN_TLS_KEY_FILE: '/nowhere' });
+  assert.match(missing, 'TABERN_TLS_CERT_FILE: cannot read /nowhere/cert.pem');
+  const certFile = join(secure.dir, 'cert.pem');
+  const files = { TABERN_TLS_CERT_FILE: certFile, TABERN_TLS_KEY_FILE: certFile };
+  const unpaired = await refusedStart(secure, files);
+  assert.match(unpaired, 'TABERN_TLS_CERT_FILE and TABERN_TLS_KEY_FILE: ');
 });
+
+test('the error names the flag that gave the path', async () => {
+  await using secure = await openSecure();
+  const env = { TABERN_TLS_KEY_FILE: join(secure.dir, 'key.pem') };
+  const flag = { from: 'flag', label: '--tls-cert-file' } as const;
+  setVariable(env, 'TABERN_TLS_CERT_FILE', { value: '/nowhere/by-flag.pem', ...flag });
+  const missing = await refusedStart(secure, env);
+  assert.match(missing, '--tls-cert-file: cannot read /nowhere/by-flag.pem');
+  setVariable(env, 'TABERN_TLS_CERT_FILE', { value: env.TABERN_TLS_KEY_FILE, ...flag });
+  const unpaired = await refusedStart(secure, env);
+  assert.match(unpaired, '--tls-cert-file and TABERN_TLS_KEY_FILE: ');
+});
+
+/** The error of a start that is refused. */
+async function refusedStart(
+  { app }: Pick<Awaited<ReturnType<typeof openSecure>>, 'app'>,
+  env: Record<string, string>,
+): Promise<string> {
+  const log = openLog({ role: 'test', level: 'silent' });
+  const parts = { clients: app.clients, gatewayToken: 't', log };
+  const config = gatewayConfig({ ...env, TABERN_PORT: '0' });
+  return String(await errorOf(startGateway(config, parts)));
+}
 
 test.run();

@@ -11,7 +11,7 @@ const test = suite('gateway/http/trace');
 
 const CAME = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
 
-/** What core gets as the traceparent of a request. */
+/** The traceparent that core receives for a request. */
 async function heardBy(headers: Record<string, string>): Promise<(string | undefined)[]> {
   const heard: (string | undefined)[] = [];
   await using gateway = await openGateway({
@@ -27,14 +27,14 @@ async function heardBy(headers: Record<string, string>): Promise<(string | undef
   return heard;
 }
 
-test('without an SDK a traceparent passes as it came, and a wrong one does not', async () => {
+test('without an SDK a traceparent is passed unchanged, and an invalid one is not', async () => {
   await startTracing();
   assert.equal(await heardBy({ traceparent: CAME }), [CAME]);
   assert.equal(await heardBy({ traceparent: '00-x' }), [undefined]);
   assert.is(await traced({ name: 'a', traceparent: 'p' }, async (scope) => scope.traceparent), 'p');
 });
 
-test('with one, core is called below the request, and that below the client', async () => {
+test('with an SDK, spans of client, request and call are nested', async () => {
   const ended: Made[] = [];
   trace.setGlobalTracerProvider(spanProvider((made) => void ended.push(made)));
   await startTracing();

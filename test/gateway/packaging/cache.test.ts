@@ -1,4 +1,4 @@
-/** The executable's files: unpacked once, mended, and only where nobody else can write. */
+/** The executable's files: unpacked once, restored, and only where no other user can write. */
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -43,7 +43,7 @@ function carriedIn(dir: string, files: Record<string, string> = FILES) {
   return { carried: { index, archive: read, self }, archived };
 }
 
-test('the first start unpacks, later ones find it', async () => {
+test('the first start unpacks, later ones use its files', async () => {
   await using dir = tempDirectory();
   const root = join(dir.path, 'root');
   const { carried, archived } = carriedIn(dir.path);
@@ -60,7 +60,7 @@ test('the first start unpacks, later ones find it', async () => {
   equal(readdirSync(root), [`1.2.3-${carried.index.hash}`]);
 });
 
-test('a program of 0 bytes, as a power loss leaves one, is made anew', async () => {
+test('a program of 0 bytes, as after a power loss, is restored', async () => {
   await using dir = tempDirectory();
   const root = join(dir.path, 'root');
   const { carried } = carriedIn(dir.path);
@@ -70,7 +70,7 @@ test('a program of 0 bytes, as a power loss leaves one, is made anew', async () 
   is(statSync(program).size, statSync(carried.self).size);
 });
 
-test('a jail may read it also where the user keeps files to themselves', async () => {
+test('a jail may read the files also under a strict umask', async () => {
   await using dir = tempDirectory();
   const { carried } = carriedIn(dir.path);
   const before = process.umask(0o077);
@@ -86,7 +86,7 @@ test('a jail may read it also where the user keeps files to themselves', async (
   }
 });
 
-test('its program is what was injected into, with the mark taken back', async () => {
+test('the unpacked program is plain Node, without the mark', async () => {
   await using dir = tempDirectory();
   const { carried } = carriedIn(dir.path);
   const program = join(ensureTree(join(dir.path, 'root'), carried), PROGRAM);
@@ -100,7 +100,7 @@ test('its program is what was injected into, with the mark taken back', async ()
   throws(() => plainNode(bare, join(dir.path, 'plain')), /damaged/);
 });
 
-test('a file that is short or gone is mended', async () => {
+test('a short or missing file is restored', async () => {
   await using dir = tempDirectory();
   const root = join(dir.path, 'root');
   const { carried, archived } = carriedIn(dir.path);
@@ -112,7 +112,7 @@ test('a file that is short or gone is mended', async () => {
   is(readdirSync(root).length, 1, 'nothing is left aside');
 });
 
-test('other contents lie elsewhere', async () => {
+test('other contents have another directory', async () => {
   await using dir = tempDirectory();
   await using other = tempDirectory();
   const one = carriedIn(dir.path).carried.index.hash;
@@ -120,7 +120,7 @@ test('other contents lie elsewhere', async () => {
   not.equal(one, two);
 });
 
-test('what others may write to, or have made, is not run', async () => {
+test('files that other users may write, or own, are not run', async () => {
   await using dir = tempDirectory();
   const { carried } = carriedIn(dir.path);
   const open = join(dir.path, 'open');
@@ -137,7 +137,7 @@ test('what others may write to, or have made, is not run', async () => {
   throws(() => ensureTree(theirs, carried), /belongs to another user/);
 });
 
-test('a link is followed once: what it leads to is judged and used', async () => {
+test('a link is followed once: its target is checked and used', async () => {
   await using dir = tempDirectory();
   const { carried } = carriedIn(dir.path);
   const [real, link] = [join(dir.path, 'real'), join(dir.path, 'link')];
@@ -148,7 +148,7 @@ test('a link is followed once: what it leads to is judged and used', async () =>
   throws(() => ensureTree(link, carried), /others may write to it/);
 });
 
-test('the root: as named, of the service, of the user', () => {
+test('the cache directory is that of the variable, the service or the user', () => {
   const all = { TABERN_CACHE_DIR: '/a', CACHE_DIRECTORY: '/b:/c', XDG_CACHE_HOME: '/x' };
   is(cacheRoot(all, '/home/u'), '/a');
   is(cacheRoot({ ...all, TABERN_CACHE_DIR: '' }, '/home/u'), '/b');

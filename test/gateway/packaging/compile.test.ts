@@ -5,7 +5,7 @@ import { renamed } from '../../../gateway/packaging/compile.ts';
 
 const test = suite('gateway/packaging/compile');
 
-test('imports, threads and the files of a jail name what is compiled', () => {
+test('imports, threads and paths in a jail refer to compiled files', () => {
   is(renamed('import { a } from "./a.ts";'), 'import { a } from "./a.js";');
   is(renamed('export { a } from "../b/a.ts";'), 'export { a } from "../b/a.js";');
   is(renamed('await import("./a.ts")'), 'await import("./a.js")');
@@ -16,7 +16,7 @@ test('imports, threads and the files of a jail name what is compiled', () => {
   is(renamed('at("/app/runner/host/main.ts")'), 'at("/app/runner/host/main.js")');
 });
 
-test('what a user calls index.ts stays so', () => {
+test('a user’s index.ts keeps its name', () => {
   for (const code of [
     'const example = "tabern publish index.ts";',
     'write("./index.ts")',

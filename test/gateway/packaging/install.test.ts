@@ -1,4 +1,4 @@
-/** What an older npm reads of this repository: the lock file, .npmrc, the package. */
+/** The files of this repository that an older npm reads: the lock file, .npmrc, the package. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -32,17 +32,20 @@ install('no package is compiled: npm 9 to 11 read `gypfile` from the lock file a
   for (const [path, entry] of native) is(entry.gypfile, false, `${path}: npm run prepare`);
 });
 
-install('what has a binding.gyp is inside the published package, with its manifest', () => {
-  // the registry's short manifests have no `gypfile`; those of bundled packages come from disk
-  const shipped = Object.keys(read('package.json').dependencies ?? {});
-  const native = packages().filter(([path]) => {
-    return isCompiled(path) && shipped.includes(path.replace('node_modules/', ''));
-  });
-  equal(
-    native.filter(([, { inBundle }]) => inBundle !== true).map(([path]) => path),
-    [],
-  );
-});
+install(
+  'packages with a binding.gyp are inside the published package, with their manifests',
+  () => {
+    // the registry's short manifests have no `gypfile`; those of bundled packages come from disk
+    const shipped = Object.keys(read('package.json').dependencies ?? {});
+    const native = packages().filter(([path]) => {
+      return isCompiled(path) && shipped.includes(path.replace('node_modules/', ''));
+    });
+    equal(
+      native.filter(([, { inBundle }]) => inBundle !== true).map(([path]) => path),
+      [],
+    );
+  },
+);
 
 install('npm is silent about the Node of the machine, and so is our own manifest', () => {
   is(/^loglevel=error$/m.test(readFileSync(join(ROOT, '.npmrc'), 'utf8')), true);

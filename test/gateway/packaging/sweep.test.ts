@@ -1,4 +1,4 @@
-/** Earlier versions go when nobody has started them for a month, and nobody runs them. */
+/** Earlier versions are removed after a month without a start, unless they run. */
 import { spawn } from 'node:child_process';
 import { copyFileSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const OLD = '0.1.0-0123456789abcdef';
 const NEW = '0.2.0-0123456789abcdef';
 const test = suite('gateway/packaging/sweep');
 
-test('an unused version and a broken part go, the rest stays', async () => {
+test('an unused version and a partial one are removed, all else is kept', async () => {
   await using dir = tempDirectory();
   const ages = { [OLD]: 31, [NEW]: 29, '.part-a': 1, '.part-b': 0, 'of somebody': 400 };
   for (const [name, days] of Object.entries(ages)) {
@@ -24,7 +24,7 @@ test('an unused version and a broken part go, the rest stays', async () => {
   equal(readdirSync(dir.path).sort(), ['.part-b', NEW, 'of somebody'].sort());
 });
 
-test('what runs stays, however old', async () => {
+test('a running version is kept at any age', async () => {
   await using dir = tempDirectory();
   const program = join(dir.path, OLD, 'bin/tabern');
   mkdirSync(join(dir.path, OLD, 'bin'), { recursive: true });

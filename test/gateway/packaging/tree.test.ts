@@ -1,4 +1,4 @@
-/** What the executable carries: what runs, with its licences, and nothing of other machines. */
+/** The files of the executable: the program with its licences, without other platforms. */
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -47,7 +47,7 @@ const OURS = [
 const NPM = ['bin/npm-cli.js', 'node_modules/@npmcli/arborist/package.json', 'package.json'];
 const test = suite('gateway/packaging/tree');
 
-/** The paths of what is carried. */
+/** The paths of the included files. */
 async function carried(env: Record<string, string>, withChrome = false): Promise<string[]> {
   await using dir = tempDirectory();
   writeTree(dir.path, FILES);
@@ -61,23 +61,23 @@ async function carried(env: Record<string, string>, withChrome = false): Promise
     .sort();
 }
 
-test('dependencies as Node finds them, pruned, with their licences', async () => {
+test('the tree has the dependencies that Node resolves, pruned, with their licences', async () => {
   equal(await carried({}), [...OURS].sort());
 });
 
-test('a Chrome when asked', async () => {
+test('the tree has a Chrome with withChrome', async () => {
   const chrome = 'node_modules/@sparticuz/chromium/package.json';
   equal(await carried({}, true), [...OURS, chrome].sort());
 });
 
-test('npm, the one that runs or the one in PATH', async () => {
+test('the tree has the npm that runs, or the npm in PATH', async () => {
   const whole = [...OURS, ...NPM.map((path) => `lib/node_modules/npm/${path}`)].sort();
   equal(await carried({ npm_execpath: 'npm/bin/npm-cli.js' }), whole);
   equal(await carried({ PATH: 'npm/bin' }), whole);
   equal(await carried({ npm_execpath: 'yarn.js', PATH: 'nowhere' }), [...OURS].sort());
 });
 
-test('what is not installed stops the build', async () => {
+test('a missing dependency stops the build', async () => {
   await using dir = tempDirectory();
   writeTree(dir.path, { 'package.json': '{"dependencies":{"a":"1"}}', 'compiled/a.js': '' });
   const compiled = join(dir.path, 'compiled');

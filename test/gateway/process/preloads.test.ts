@@ -6,7 +6,7 @@ import { preloads } from '../../../gateway/process/preloads.ts';
 
 const test = suite('gateway/process/preloads');
 
-test('what preloads is passed on, and no other flag', () => {
+test('only preload flags are passed on', () => {
   const given = [
     '--inspect',
     '--import',

@@ -12,7 +12,7 @@ import { until } from '../../support/poll.ts';
 const test = suite('gateway/process/runner-process');
 const log = openLog({ role: 'test', level: 'silent' });
 
-/** What node runs in place of a runner: `script`, with the file that it may write to as argv[1]. */
+/** The program that node runs instead of a runner: `script`, with a file to write to as argv[1]. */
 async function keep(script: string) {
   const directory = await mkdtemp(join(tmpdir(), 'tabern-child-'));
   const file = join(directory, 'said');
@@ -37,12 +37,12 @@ async function keep(script: string) {
 
 const SAY = "const say = (text) => require('node:fs').appendFileSync(process.argv[1], text);";
 
-test('a runner that dies is started again', async () => {
+test('a runner that exits is restarted', async () => {
   await using kept = await keep(`${SAY} say('x'); process.exit(1);`);
   await kept.said('xxx');
 });
 
-test('a runner that refuses is not started again, and its code is told', async () => {
+test('a runner that refuses to start is not restarted, and its exit code is returned', async () => {
   for (const code of [2, 78]) {
     await using kept = await keep(`${SAY} say('x'); process.exit(${code});`);
     assert.is(await kept.runner.refused, code);
@@ -50,7 +50,7 @@ test('a runner that refuses is not started again, and its code is told', async (
   }
 });
 
-test('a runner that refuses after an earlier one was ready is started again', async () => {
+test('a runner that refuses to start after an earlier one was ready is restarted', async () => {
   // ready, then dead; refusing; ready
   const script = `${SAY}
     const lives = require('node:fs').existsSync(process.argv[1])
@@ -65,7 +65,7 @@ test('a runner that refuses after an earlier one was ready is started again', as
   await kept.said('xxx');
 });
 
-test('a runner that refuses after it was ready itself is not started again', async () => {
+test('a runner that was ready and then refuses is not restarted', async () => {
   const script = `${SAY} say('x');
     process.send({ type: 'session-server', address: '/x' }, () => process.exit(78));`;
   await using kept = await keep(script);
@@ -73,7 +73,7 @@ test('a runner that refuses after it was ready itself is not started again', asy
   await kept.said('x');
 });
 
-test('close asks the runner to end and waits for it', async () => {
+test('close drains the runner and waits for it', async () => {
   const script = `${SAY}
     process.on('SIGTERM', () => setTimeout(() => { say('!'); process.exit(0); }, 50));
     process.on('disconnect', () => say('?'));
@@ -84,7 +84,7 @@ test('close asks the runner to end and waits for it', async () => {
   await kept.said('up!');
 });
 
-test('a runner sees its part of the environment and no key of the operator', () => {
+test('a runner receives its part of the environment and no key of the operator', () => {
   const env = {
     PATH: '/bin',
     HOME: '/root',
@@ -103,7 +103,7 @@ test('a runner sees its part of the environment and no key of the operator', () 
   assert.equal(runnerEnv(env), { PATH, HOME, npm_execpath, TABERN_DATA, TABERN_CHROME });
 });
 
-test('where spans are made it gets what makes them, and where they go', () => {
+test('with tracing, the runner receives the preloads and the exporter’s variables', () => {
   const env = {
     NODE_OPTIONS: '--inspect --import ./tracing.js',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
@@ -116,13 +116,13 @@ test('where spans are made it gets what makes them, and where they go', () => {
   assert.equal(forTracing({}, []), { words: [], env: {} });
 });
 
-/** A fake runner: reports an address, returns the bytes that came with a socket, then exits. */
+/** A fake runner: reports an address, returns the bytes received with a socket, then exits. */
 const RUNNER = `process.send({ type: 'session-server', address: 'unix:/server' });
   process.on('message', ({ bytesRead: bytes }, socket) => {
     socket.end('taken: ' + Buffer.from(bytes, 'base64'), () => process.kill(process.pid, 9));
   });`;
 
-test('a connection goes to the runner that has that address, and to no other', async () => {
+test('a connection is handed off to the runner of its address only', async () => {
   await using kept = await keep(RUNNER);
   const server = createServer();
   server.listen(0, '127.0.0.1');

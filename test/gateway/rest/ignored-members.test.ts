@@ -1,4 +1,4 @@
-/** Members of a session's settings that nobody knows reach its runner, by name alone. */
+/** The runner receives the names of unknown members of a session's settings. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
@@ -10,7 +10,7 @@ const test = suite('gateway/rest/ignored-members');
 for (const isRemote of [false, true]) {
   const where = isRemote ? 'over gRPC' : 'in one process';
 
-  test(`${where}: unknown browserSettings are named to the runner`, async () => {
+  test(`${where}: the runner receives the names of unknown browserSettings`, async () => {
     await using app = await openUploads({}, isRemote);
     const functionId = await app.publish({ name: 'f' });
     const settings = async (browserSettings: object) => {

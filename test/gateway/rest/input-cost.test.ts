@@ -1,6 +1,6 @@
 /**
- * The cost of accepted input: each limit in bytes of a request has its worst input of that size,
- * and a bound of CPU time for whoever reads it. The gateway and core of the test are the real ones.
+ * The cost of accepted input: for each limit in bytes, the worst input of that size and a bound of
+ * the CPU time to read it. The gateway and core are real.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -9,7 +9,7 @@ import { openUploads } from '../routes/files/contexts.ts';
 
 const test = suite('gateway/rest/input-cost');
 
-/** Of this whole process, client included. What is refused takes 10 to 150 ms. */
+/** Of this whole process, client included. A refused body takes 10 to 150 ms. */
 const CPU_MAX_MS = 1_000;
 const MIB = 1 << 20;
 const fill = (unit: string, bytes: number) =>

@@ -46,7 +46,7 @@ async function cpuMs(run: () => Promise<unknown>): Promise<number> {
 for (const isRemote of [false, true]) {
   const where = isRemote ? 'over gRPC' : 'in one process';
 
-  test(`${where}: a result of 6 MiB is read in little CPU time, as it was`, async () => {
+  test(`${where}: a result of 6 MiB is read in little CPU time, unchanged`, async () => {
     await using app = await openRun(isRemote);
     const path = `/v1/functions/invocations/${await app.run(MANY)}`;
     await (await app.fetch(path)).arrayBuffer(); // the connection and the code are warm
@@ -60,7 +60,7 @@ for (const isRemote of [false, true]) {
     assert.equal([status, params, resultsJson], ['COMPLETED', {}, undefined]);
   });
 
-  test(`${where}: what no value can hold stays as it is`, async () => {
+  test(`${where}: text that no value can represent is unchanged`, async () => {
     await using app = await openRun(isRemote);
     const odd = '{"a":1e999,"b":"\\ud800","a":9007199254740993}';
     const id = await app.run(odd);
@@ -79,7 +79,7 @@ async function versionPath(
   return `/v1/functions/versions/${invocation?.versionId}/invocations`;
 }
 
-test('a caller over gRPC gets values up to a limit, and text beyond it', async () => {
+test('a gRPC caller receives values up to a limit, and text beyond it', async () => {
   await using app = await openRun(true);
   const read = async (id: string) =>
     (await app.clients.invocations.getInvocation({ id }, app.asProject)).invocation;
@@ -117,7 +117,7 @@ test('params of any shape within a body of 1 MiB are refused in little CPU time'
   assert.match(await answer.text(), /`paramsJson` is not a known field/);
 });
 
-test('what a caller over gRPC gives as text is params, or refused by name', async () => {
+test('text of a gRPC caller becomes params, or is refused by name', async () => {
   await using app = await openRun(true);
   const invoke = (paramsJson: string) =>
     app.clients.invocations.invokeFunction(

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { absoluteLinks } from '../../../gateway/rest/links.ts';
-import { type Links, operationsOf, readContract } from '../../../gateway/rest/operations.ts';
+import { absoluteLinks, type Links } from '../../../gateway/rest/links.ts';
+import { operationsOf, readContract } from '../../../gateway/rest/operations.ts';
 import { Session } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
 import { ask, openGateway } from '../sessions/runner.ts';
 
@@ -9,7 +9,7 @@ const test = suite('gateway/rest/links');
 
 const BASE = 'https://tabern.example/sub';
 
-test('links are found in fields, in messages below and in lists', () => {
+test('links are found in fields, in nested messages and in lists', () => {
   const pages: Links = new Map([['viewUrl', 'websocket']]);
   const links: Links = new Map<string, 'link' | Links>([
     ['url', 'link'],
@@ -25,7 +25,7 @@ test('links are found in fields, in messages below and in lists', () => {
   assert.is(absoluteLinks(null, links, BASE), null);
 });
 
-test('only answers with links are looked through', () => {
+test('only responses with links are searched', () => {
   const operations = operationsOf(readContract());
   const linked = operations.filter(({ links }) => links).map(({ method }) => method.name);
   for (const name of ['CreateContext', 'GetContextDownload', 'CreateSession', 'ListSessions']) {
@@ -36,7 +36,7 @@ test('only answers with links are looked through', () => {
   }
 });
 
-test('a session that runs shows where this client reaches it, an ended one nothing', async () => {
+test('a running session has a connectUrl for this client, an ended one has none', async () => {
   const live = { connectUrl: '/connect?signingKey=k', seleniumRemoteUrl: '/webdriver' };
   await using gateway = await openGateway({
     sessions: {

@@ -21,7 +21,7 @@ const CONFIG = JSON.stringify({ timeout: null, proxies: null, browserSettings: B
 
 const test = suite('gateway/rest/null-members');
 
-test('null members change no answer, whatever the operation', async () => {
+test('null members change no answer of any operation', async () => {
   await using app = await openUploads({}, false);
   const send = async (method: string, path: string, body: object) => {
     const answer = await fetch(app.gateway.url + path, {

@@ -36,7 +36,7 @@ test('an empty JSON body is an empty object, on POST, PUT and DELETE', async () 
   assert.is(seen.contexts.length, 2);
 });
 
-test('literal paths win over parameters', async () => {
+test('literal paths precede parameters', async () => {
   const { gateway, seen } = await openRecording();
   await using _ = gateway;
   const page = await ask(gateway.url, 'GET', '/v1/functions/builds?limit=5&offset=0');
@@ -46,7 +46,7 @@ test('literal paths win over parameters', async () => {
   assert.is((one.json as { id: string }).id, 'an id');
 });
 
-test('path values win over body values of the same name', async () => {
+test('path values replace body values of the same name', async () => {
   const { gateway, seen } = await openRecording();
   await using _ = gateway;
   const body = json({ functionId: 'other', params: { a: null, b: [1, { c: 'x' }] } });
@@ -141,7 +141,7 @@ const FAULTY: [string, string, unknown, string][] = [
   ['POST', '/v1/webhooks', { event_types: [] }, '`event_types` is not a known field.'],
 ];
 
-test('a wrong body is a 400 that names the field, and core is not asked', async () => {
+test('a wrong body is a 400 that names the field, and core is not called', async () => {
   const { gateway, seen } = await openRecording();
   await using _ = gateway;
   for (const [method, path, body, message] of FAULTY) {
@@ -189,7 +189,7 @@ test('query values are read by the type of their field', async () => {
   assert.is(posted.status, 400);
 });
 
-test('an operation that is not built answers 501', async () => {
+test('an operation that is not implemented responds 501', async () => {
   await using gateway = await openGateway();
   const answer = await ask(gateway.url, 'GET', '/v1/sessions/s/debug');
   assert.is(answer.status, 501);

@@ -5,7 +5,7 @@ import { ask, assertBody, openGateway } from '../sessions/runner.ts';
 
 const test = suite('gateway/routes/health');
 
-test('/healthz needs no key and tells whether core answers', async () => {
+test('/healthz needs no key and reports whether core responds', async () => {
   let isDown = false;
   await using gateway = await openGateway({
     projects: {

@@ -37,7 +37,7 @@ function made(more: Partial<Invocation> = {}): Invocation {
 
 type Read = (request: GetInvocationRequest, call: Call) => Promise<{ invocation: Invocation }>;
 
-/** A gateway whose core accepts everything and answers reads as configured. */
+/** A gateway whose core accepts every call and returns the configured reads. */
 async function open(getInvocation: Read) {
   const invoked: InvokeFunctionRequest[] = [];
   const invokeFunction = async (request: InvokeFunctionRequest) => {
@@ -62,14 +62,14 @@ const unread: Read = () => {
   throw new Error('nobody asked to wait');
 };
 
-test('without headers nothing is waited for, and nothing is told to core', async () => {
+test('without headers there is no wait, and core receives none', async () => {
   await using app = await open(unread);
   const { status, headers } = await app.invoke();
   assert.equal([status, headers['preference-applied']], [202, undefined]);
   assert.equal([app.invoked[0]?.idempotencyKey, app.invoked[0]?.versionId], [undefined, undefined]);
 });
 
-test('an idempotency key comes from its header, once, and from nowhere else', async () => {
+test('an idempotency key is read from its header only, and only once', async () => {
   await using app = await open(unread);
   assert.is((await app.invoke({ 'idempotency-key': '"k"' }, { versionId: 'v' })).status, 202);
   assert.equal([app.invoked[0]?.idempotencyKey, app.invoked[0]?.versionId], ['"k"', 'v']);
@@ -82,7 +82,7 @@ test('an idempotency key comes from its header, once, and from nowhere else', as
   assert.is(app.invoked.length, 1);
 });
 
-test('Prefer: wait answers 200 with the outcome when it has ended in time', async () => {
+test('Prefer: wait responds 200 with the outcome of an invocation that ended in time', async () => {
   const asked: [number | undefined, number][] = [];
   await using app = await open(async ({ wait }, { deadline }) => {
     asked.push([wait, deadline - performance.now()]);
@@ -96,14 +96,14 @@ test('Prefer: wait answers 200 with the outcome when it has ended in time', asyn
   assert.ok(leftMs > 45_000, 'the deadline is behind the wait');
 });
 
-test('Prefer: wait answers 202 when it has not, with what there is', async () => {
+test('Prefer: wait responds 202 with the current state when it has not ended', async () => {
   await using app = await open(async () => ({ invocation: made({ status: 'RUNNING' }) }));
   const { status, headers, json } = await app.invoke({ prefer: 'wait=1' });
   assert.equal([status, headers['preference-applied']], [202, undefined]);
   assert.is((json as { status: string }).status, 'RUNNING');
 });
 
-test('a failure while it is waited for does not hide that it was accepted', async () => {
+test('a failure during the wait does not hide that the invocation was accepted', async () => {
   await using app = await open(async () => {
     throw new Fault('CORE_UNAVAILABLE', 'away');
   });
@@ -111,7 +111,7 @@ test('a failure while it is waited for does not hide that it was accepted', asyn
   assert.equal([status, (json as { id: string }).id], [202, 'i']);
 });
 
-test('a preference is met as far as it can be; what is none is ignored', async () => {
+test('a preference is met as far as possible; an invalid one is ignored', async () => {
   const waits: (number | undefined)[] = [];
   await using app = await open(async ({ wait }) => {
     waits.push(wait);
@@ -127,7 +127,7 @@ test('a preference is met as far as it can be; what is none is ignored', async (
   assert.is(waits.length, 3);
 });
 
-test('a read waits beyond the usual deadline, and is told to core as it was asked', async () => {
+test('a read with wait has a longer deadline, and core receives its value', async () => {
   const asked: [number | undefined, boolean][] = [];
   await using app = await open(async ({ wait }, { deadline }) => {
     asked.push([wait, deadline - performance.now() > 60_000]);
@@ -146,7 +146,7 @@ test('a read waits beyond the usual deadline, and is told to core as it was aske
   assert.match((await read('?wait=x')).text, '`wait` must be a whole number');
 });
 
-test('a client that leaves ends its wait in core', async () => {
+test('a disconnected client ends its wait in core', async () => {
   const begun = Promise.withResolvers<void>();
   const left = Promise.withResolvers<void>();
   await using app = await open((_, { signal }) => {
@@ -164,7 +164,7 @@ test('a client that leaves ends its wait in core', async () => {
   await left.promise;
 });
 
-test('a gateway that closes answers those who wait with what is there', async () => {
+test('a closing gateway ends long polls with the current state', async () => {
   const begun = Promise.withResolvers<void>();
   const app = await open(async ({ wait }) => {
     if (wait === 0) return { invocation: made({ status: 'RUNNING' }) };

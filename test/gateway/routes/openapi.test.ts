@@ -2,17 +2,21 @@ import { BlockList } from 'node:net';
 import type Router from '@koa/router';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { newId } from '../../../core/common/ids.ts';
 import { openApp } from '../../../gateway/app.ts';
 import { operationsOf, readContract } from '../../../gateway/rest/operations.ts';
 import { describe } from '../../../gateway/routes/openapi.ts';
 import { openGuard } from '../../../gateway/webhooks/ssrf-guard.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { localClients } from '../../../proto/rpc/services.ts';
+import { KEY as CORE_KEY } from '../../core/boot.ts';
+import { until } from '../../support/poll.ts';
 import { ask, handlersOf, openGateway } from '../sessions/runner.ts';
+import { openUploads } from './files/contexts.ts';
 
 const test = suite('gateway/routes/openapi');
 
-test('/openapi.json needs no key and holds every annotated route, and no other', async () => {
+test('/openapi.json needs no key and describes every route, and no other', async () => {
   await using gateway = await openGateway();
   const headers = { 'x-svc-api-key': [] as string[] };
   const answer = await ask(gateway.url, 'GET', '/openapi.json', { headers });
@@ -34,7 +38,8 @@ test('/openapi.json needs no key and holds every annotated route, and no other',
     ...['get /v1/sessions/{sessionId}/downloads', 'post /v1/sessions/{id}/uploads'],
     ...['post /v1/extensions', 'post /v1/sessions/start'],
     'get /v1/sessions/{id}/recording/downloads/{name}',
-    ...['get /docs', 'get /docs/{file}', 'get /live', 'get /live/status', 'get /live/{file}'],
+    ...['get /docs', 'get /docs/api', 'get /docs/{file}', 'get /llms.txt', 'get /llms-full.txt'],
+    ...['get /live', 'get /live/status', 'get /live/{file}'],
     ...['get /', 'get /connect', 'get /view'],
     ...['', '/connect'].flatMap((base) => [
       ...['version', 'version/', 'list', 'protocol'].map((name) => `get ${base}/json/${name}`),
@@ -53,7 +58,7 @@ test('/openapi.json needs no key and holds every annotated route, and no other',
   for (const [, name = ''] of references) assert.ok(components.schemas[name], name);
 });
 
-test('an invocation is described with its headers, its version and both its answers', async () => {
+test('an invocation is described with its headers, its version and both responses', async () => {
   await using gateway = await openGateway();
   const { json } = await ask(gateway.url, 'GET', '/openapi.json');
   type Operation = {
@@ -73,6 +78,12 @@ test('an invocation is described with its headers, its version and both its answ
   assert.equal(named(get), ['path id', 'query wait']);
 });
 
+/** To the route of an id, these last words are ids like any other. */
+const BESIDE: Readonly<Record<string, string[]>> = {
+  '/v1/sessions/start': ['DELETE', 'GET'],
+  '/v1/functions/builds': ['DELETE'],
+};
+
 test('each path has the methods that it is described with, and no other', async () => {
   await using gateway = await openGateway();
   const { json } = await ask(gateway.url, 'GET', '/openapi.json');
@@ -83,8 +94,7 @@ test('each path has the methods that it is described with, and no other', async 
     const { status, headers } = await ask(gateway.url, 'PROPFIND', template.replace(/[{}]/g, ''));
     assert.is(status, 405, template);
     const served = String(headers['allow']).split(', ');
-    // To the route of sessions, `start` is an id like any other.
-    const beside = template === '/v1/sessions/start' ? ['DELETE', 'GET'] : [];
+    const beside = BESIDE[template] ?? [];
     const described = [...Object.keys(verbs).map((verb) => verb.toUpperCase()), ...beside];
     assert.equal(served.filter((verb) => verb !== 'HEAD').sort(), described.sort(), template);
   }
@@ -103,6 +113,79 @@ test('no route exists that is not described', async () => {
   assert.ok(found.length > 60, `${found.length} routes`);
   for (const route of found) assert.ok(described.has(route), route);
 });
+
+test('operations are in the order of use, under groups that the document explains', () => {
+  const { paths, tags, info, servers } = described();
+  const order = Object.values(paths).map((verbs) => Object.values(verbs)[0]?.tags[0]);
+  const names = tags.map(({ name }) => name);
+  assert.equal(names.slice(0, 4), ['Sessions', 'Functions', 'Contexts', 'Webhooks']);
+  assert.equal([...new Set(order)], names);
+  assert.equal(
+    order,
+    order.toSorted((a, b) => names.indexOf(a ?? '') - names.indexOf(b ?? '')),
+  );
+  assert.is(Object.keys(paths)[0], '/v1/sessions');
+  assert.match(info.version, /^\d+\.\d+\.\d+/);
+  assert.equal(
+    servers.map(({ url }) => url),
+    ['/'],
+  );
+});
+
+test('a summary is one sentence', () => {
+  for (const verbs of Object.values(described().paths)) {
+    for (const { summary } of Object.values(verbs))
+      assert.match(summary, /^[A-Z][^.]*(?:\.\w[^.]*)*\.$/);
+  }
+});
+
+test('each operation with a JSON body has an example, which the service accepts', async () => {
+  await using app = await openUploads();
+  const headers = { 'content-type': 'application/json', 'x-svc-api-key': CORE_KEY };
+  const since = new Date(app.clock.now()).toISOString();
+  const sessions = async () => (await app.call<object[]>('GET', '/v1/sessions')).json;
+  for (const [path, verbs] of Object.entries(described().paths)) {
+    for (const [verb, { requestBody }] of Object.entries(verbs)) {
+      const content = requestBody?.content['application/json'];
+      if (content === undefined) continue;
+      const { example } = content;
+      assert.ok(example, `${verb} ${path}`);
+      const url = app.gateway.url + path.replaceAll(/\{\w+\}/g, newId());
+      const body = JSON.stringify({ ...example, ...('since' in example && { since }) });
+      const leaving = new AbortController();
+      const count = (await sessions()).length;
+      const request = { method: verb.toUpperCase(), headers, body, signal: leaving.signal };
+      const answer = fetch(url, request).then(({ status }) => status);
+      // without a runner, a session that was accepted stays pending
+      const accepted = async () => {
+        await until(async () => (await sessions()).length > count);
+        return 200;
+      };
+      const isCreated = /^\/v1\/sessions(?:\/start)?$/.test(path);
+      const status = await (isCreated ? Promise.race([answer, accepted()]) : answer);
+      assert.ok([200, 201, 404].includes(status), `${verb} ${path}: ${status}`);
+      leaving.abort();
+      await answer.catch(() => undefined); // a request that was left
+    }
+  }
+});
+
+type Operation = {
+  summary: string;
+  tags: string[];
+  requestBody?: { content: Record<string, { example?: object }> };
+};
+type Document = {
+  info: { version: string };
+  servers: { url: string }[];
+  tags: { name: string }[];
+  paths: Record<string, Record<string, Operation>>;
+};
+
+function described(): Document {
+  const registry = readContract();
+  return describe(registry, operationsOf(registry)) as Document;
+}
 
 /** Of every router that the application is made of. */
 function routesOf(): [method: string, path: string][] {

@@ -1,4 +1,4 @@
-/** Invocations that wait, over REST: in order, as many as allowed, and what frees a place. */
+/** Pending invocations over REST: their limit, and what frees a slot. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { KEY } from '../../core/boot.ts';
@@ -26,7 +26,7 @@ async function open(isRemote: boolean) {
 for (const isRemote of [false, true]) {
   const where = isRemote ? 'over gRPC' : 'in one process';
 
-  test(`${where}: past the bound 429 tells the number, and an end frees a place`, async () => {
+  test(`${where}: above the limit, 429 has the number, and an end frees a slot`, async () => {
     await using app = await open(isRemote);
     const [first, second] = [await app.invoke(), await app.invoke()];
     assert.equal([first.status, second.status], [202, 202]);

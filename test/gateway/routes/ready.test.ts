@@ -9,7 +9,7 @@ const test = suite('gateway/routes/ready');
 
 const NO_KEY = { headers: { 'x-svc-api-key': [] as string[] } };
 
-/** A core with these checks, which may change; counts how often it is asked. */
+/** A core with these checks, which may change; counts its calls. */
 async function openChecked() {
   const state = {
     checks: [{ name: 'core', fault: '', warning: '' }] as HealthCheck[],
@@ -29,7 +29,7 @@ async function openChecked() {
   return { ...gateway, state, look };
 }
 
-test('/readyz needs no key, says what is well, and asks core once for all who ask', async () => {
+test('/readyz needs no key and lists the checks; concurrent requests share one call', async () => {
   await using gateway = await openChecked();
   const answers = await Promise.all([gateway.look(), gateway.look(), gateway.look()]);
   assert.is(gateway.state.asked, 1);
@@ -39,7 +39,7 @@ test('/readyz needs no key, says what is well, and asks core once for all who as
   }
 });
 
-test('what is not well is a 503 that says so; a core that is gone is one, too', async () => {
+test('a failed check or an unreachable core is a 503 with its reason', async () => {
   await using gateway = await openChecked();
   const is = (message: string) =>
     until(async () => {
@@ -62,7 +62,7 @@ test('what is not well is a 503 that says so; a core that is gone is one, too', 
   assert.is(await until(async () => (await gateway.look()).status === 200), true);
 });
 
-test('what works, but not as it should, is degraded, and 200 all the same', async () => {
+test('a warning is degraded, and still 200', async () => {
   await using gateway = await openChecked();
   const warning = 'Writes wait 350 ms for the disk (95th percentile).';
   gateway.state.checks = [

@@ -1,4 +1,4 @@
-/** What clients know of and is not served: a sentence that says so. */
+/** Endpoints of published clients that are not served: 501 with a sentence. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ask, assertBody, openGateway } from '../sessions/runner.ts';
@@ -6,7 +6,7 @@ import { ask, assertBody, openGateway } from '../sessions/runner.ts';
 const test = suite('gateway/routes/unserved');
 const STRANGER = { 'x-svc-api-key': [] as string[] };
 
-test('what answers and published clients name is 501, and says what to do', async () => {
+test('unserved endpoints of published clients are 501, with the alternative', async () => {
   await using gateway = await openGateway();
   for (const [method, path] of [
     ['POST', '/webdriver/session'],
@@ -32,7 +32,7 @@ test('what answers and published clients name is 501, and says what to do', asyn
   }
 });
 
-test('the address of a WebSocket, asked over plain HTTP, is 426 with Upgrade', async () => {
+test('a GET of a WebSocket URL is 426 with Upgrade', async () => {
   await using gateway = await openGateway();
   for (const path of ['/connect?signingKey=x', '/connect', '/view?token=x', '/?apiKey=x']) {
     const answer = await ask(gateway.url, 'GET', path, { headers: STRANGER });

@@ -1,7 +1,4 @@
-/**
- * A gateway over handlers of the test's own: what reaches core and how its answers come back,
- * without a core.
- */
+/** A gateway with the test's own handlers instead of a core. */
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import * as assert from 'uvu/assert';
@@ -10,8 +7,9 @@ import { type Gateway, type GatewayParts, startGateway } from '../../../gateway/
 import type { Resolve } from '../../../gateway/webhooks/ssrf-guard.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
-import { type Call, notBuilt } from '../../../proto/rpc/local.ts';
+import type { Call } from '../../../proto/rpc/local.ts';
 import { type AllHandlers, localClients, SERVICES } from '../../../proto/rpc/services.ts';
+import { allOverBytes, notBuilt } from '../../support/wire.ts';
 
 export const KEY = 'svc_a-key-of-the-tests-only';
 
@@ -51,14 +49,14 @@ export async function openGateway(
   resolve?: Resolve,
   more: Pick<GatewayParts, 'times' | 'connectionsMax'> = {},
 ): Promise<Gateway> {
-  const clients = localClients(handlersOf(some), { onError: () => undefined, verify: true });
+  const clients = localClients(allOverBytes(handlersOf(some)), { onError: () => undefined });
   const config = gatewayConfig({ TABERN_PORT: '0' });
   const log = openLog({ role: 'test', level: 'silent' });
   const parts = { clients, gatewayToken: 'a-token', log };
   return startGateway(config, { ...parts, ...more, ...(resolve && { resolve }) });
 }
 
-/** One request on a connection of its own; the key is there unless `headers` says otherwise. */
+/** One request on a separate connection, with the key unless `headers` replaces it. */
 export function ask(
   url: string,
   method: string,

@@ -1,4 +1,4 @@
-/** Tunnels between real sockets: what passes, what is refused, and how they end. */
+/** Tunnels between real sockets: forwarding, refusals and ends. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -36,7 +36,7 @@ async function open({ locate, handOver, isFar = false }: Scene = {}) {
   const runner = createServer();
   const sockets = new WebSocketServer({ server: runner, perMessageDeflate: true });
   sockets.on('connection', (_socket, request) => asked.push(request));
-  const path = join(dir.path, 'door.sock');
+  const path = join(dir.path, 'runner.sock');
   runner.listen(isFar ? { port: 0, host: '127.0.0.1' } : { path });
   await once(runner, 'listening');
   const { port } = isFar ? (runner.address() as AddressInfo) : { port: 0 };
@@ -86,7 +86,7 @@ async function untilAborted(signal: AbortSignal): Promise<never> {
   throw signal.reason;
 }
 
-/** All that the other side says to these bytes, until it closes. */
+/** The whole response to these bytes, until the connection closes. */
 async function said(port: number, bytes: string): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1' });
   socket.write(bytes);
@@ -113,17 +113,17 @@ test('the upgrade is replayed with the server token and the required headers onl
   }
 });
 
-test('a view keeps its parameters, but neither its token nor a time of its own', async () => {
+test('a view keeps its parameters, except its token and expiry', async () => {
   const expiresAt = new Date(4_000_000_000_000);
   await using scene = await open({ locate: async (place) => ({ ...place, expiresAt }) });
   await connected(`${scene.url}/view?token=t&target=a%26b&until=9&signingKey=theirs&apiKeyId=x`);
-  const found = new URL(scene.asked[0]?.url ?? '', 'ws://door');
+  const found = new URL(scene.asked[0]?.url ?? '', 'ws://runner');
   const until = expiresAt.getTime();
   const kept = `signingKey=the+key&apiKeyId=abc&target=a%26b&until=${until}`;
   assert.is(String(found.searchParams), kept);
 });
 
-test('both ways, large and binary, and who does not read is not read for', async () => {
+test('large binary messages pass in both directions, with back-pressure', async () => {
   await using scene = await open();
   const client = await connected(`${scene.url}/connect?signingKey=k`);
   const [peer] = scene.sockets.clients;
@@ -141,7 +141,7 @@ test('both ways, large and binary, and who does not read is not read for', async
   await until(() => peer?.bufferedAmount === 0);
 });
 
-test('either side’s end is the other’s', async () => {
+test('the end of one side ends the other', async () => {
   await using scene = await open();
   const client = await connected(`${scene.url}/connect?signingKey=k`);
   const [peer] = scene.sockets.clients;
@@ -155,7 +155,7 @@ test('either side’s end is the other’s', async () => {
   assert.is(`${code} ${reason}`, '4000 why');
 });
 
-test('what is no upgrade of ours is refused once, with the body of the table', async () => {
+test('an upgrade of another path is refused once, with a JSON error', async () => {
   await using scene = await open({
     locate: async () => {
       throw new Fault('SESSION_ENDED', 'The session has ended.');
@@ -184,8 +184,8 @@ test('what is no upgrade of ours is refused once, with the body of the table', a
   assert.match(await said(scene.port, `GET / HTTP/1.1\r\n${plain}\r\n`), /200 OK[\s\S]*plain/);
 });
 
-test('an unreachable session server is a 502 that names nothing of the machine', async () => {
-  for (const address of ['unix:/nonexistent/door.sock', '127.0.0.1:1']) {
+test('an unreachable session server is a 502 without details of the machine', async () => {
+  for (const address of ['unix:/nonexistent/runner.sock', '127.0.0.1:1']) {
     await using scene = await open({ locate: async (place) => ({ ...place, address }) });
     const text = await said(scene.port, `GET /?signingKey=k HTTP/1.1\r\n${UPGRADE}\r\n`);
     assert.match(text, /^HTTP\/1\.1 502 /);
@@ -193,7 +193,7 @@ test('an unreachable session server is a 502 that names nothing of the machine',
   }
 });
 
-test('a client that leaves while it waits is waited for no more', async () => {
+test('a disconnected client ends its wait', async () => {
   const asked = Promise.withResolvers<AbortSignal>();
   await using scene = await open({
     locate(_place, signal) {
@@ -209,7 +209,7 @@ test('a client that leaves while it waits is waited for no more', async () => {
   assert.equal(scene.asked, []);
 });
 
-test('a drain refuses who waits, and closes its half of the others', async () => {
+test('a drain refuses waiting upgrades, and closes its half of the others', async () => {
   const asked = Promise.withResolvers<void>();
   let isFirst = true;
   await using scene = await open({
@@ -229,7 +229,7 @@ test('a drain refuses who waits, and closes its half of the others', async () =>
   assert.match(await waiting, /^HTTP\/1\.1 503 [\s\S]*shutting down/);
 });
 
-test('what is handed over is no business of the gateway any more', async () => {
+test('the gateway keeps no state of a connection that was handed off', async () => {
   const handed = Promise.withResolvers<[string, Socket, string]>();
   await using scene = await open({
     handOver(address, socket, saidFirst) {

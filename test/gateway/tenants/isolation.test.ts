@@ -1,4 +1,4 @@
-/** All that a session of one project has, asked for with the key of another: it is not there. */
+/** Requests for everything of a session with the key of another project: 404. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
@@ -42,7 +42,7 @@ async function openTenants() {
   return { ...app, other, send, session, download: must(download, 'a download').id, extensionId };
 }
 
-test('each operation on what is another project’s is a 404, and changes nothing', async () => {
+test('each operation on another project’s object is a 404, and changes nothing', async () => {
   await using app = await openTenants();
   const { other, send, session, extensionId } = app;
   const [own, download] = [`/v1/sessions/${session.id}`, `/v1/downloads/${app.download}`];

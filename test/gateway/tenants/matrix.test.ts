@@ -1,8 +1,8 @@
 /**
- * The tenant matrix (proto/spec/rest.md 6), made from the published description: each operation,
- * with an object of one's own, of another project, deleted, missing, malformed; with a good key,
- * another's, a revoked one, none, two. What is another's looks in everything like what is not
- * there.
+ * The tenant matrix (proto/spec/rest.md 6), generated from the published description: each
+ * operation, with an own object, another project's, a deleted, missing or malformed one; with a
+ * valid key, another project's, a revoked one, none, two. Another project's object must be
+ * indistinguishable from a missing one.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -15,7 +15,7 @@ const test = suite('gateway/tenants/matrix');
 
 const GUARDED = Object.entries(ROWS).filter(([, { open }]) => open === undefined);
 
-/** What a client sees, but for the ids that it sent itself. */
+/** The response as a client sees it, without the ids that it sent itself. */
 function seen({ status, text }: Answer, objects: Objects): string {
   const known = new Set(Object.values(objects));
   const words = [...known].reduce((rest, id) => rest.replaceAll(id, '<id>'), text);
@@ -39,7 +39,7 @@ test('each operation has a row, and each row an operation', async () => {
   assert.equal(Object.keys(ROWS).sort(), described.sort());
 });
 
-test('without a good key nothing is told but that', async () => {
+test('without a valid key every answer is 401', async () => {
   await using matrix = await openMatrix();
   const { own, other, revoked, send } = matrix;
   const strangers = [
@@ -58,7 +58,7 @@ test('without a good key nothing is told but that', async () => {
   }
 });
 
-test('what is another’s looks like what is not there; a wrong id like a wrong id', async () => {
+test('another project’s object looks missing; a malformed id is a 400 for both', async () => {
   await using matrix = await openMatrix();
   const { own, other, send } = matrix;
   for (const [route, row] of GUARDED.filter(([, one]) => kindsOf(one).length > 0)) {
@@ -80,7 +80,7 @@ test('what is another’s looks like what is not there; a wrong id like a wrong 
   }
 });
 
-test('a list, or an answer of any kind, holds nothing of another project', async () => {
+test('no list and no answer contains an object of another project', async () => {
   await using matrix = await openMatrix();
   const { own, other, send } = matrix;
   const ids = Object.values(own.objects);
@@ -92,7 +92,7 @@ test('a list, or an answer of any kind, holds nothing of another project', async
   }
 });
 
-test('one’s own is there, what was deleted is not, signed URLs need a signature', async () => {
+test('own objects are found, deleted objects are not, signed URLs need a signature', async () => {
   await using matrix = await openMatrix();
   const { own, other, send } = matrix;
   const deleted = await matrix.deleted();
@@ -114,7 +114,7 @@ test('one’s own is there, what was deleted is not, signed URLs need a signatur
   }
 });
 
-/** What reads, then what changes, then what ends. */
+/** Reads first, then changes, then deletions. */
 function rank(route: string): number {
   if (route.startsWith('DELETE ') || route === 'POST /v1/sessions/{id}') return 2;
   return route.startsWith('GET ') ? 0 : 1;

@@ -11,7 +11,7 @@ const KINDS: readonly Kind[] = [
   ...(['project', 'context', 'session', 'download', 'extension', 'build'] as const),
   ...(['function', 'version', 'invocation', 'webhook', 'delivery'] as const),
 ];
-/** What has a DELETE of its own, and where. */
+/** The kinds with a DELETE operation, and its path. */
 const DELETABLE = [
   ['context', 'contexts'],
   ['webhook', 'webhooks'],
@@ -22,7 +22,7 @@ const DELETABLE = [
 export const MISSING = objectsOf('01a1fce4-ed84-7600-895f-0cf6ab39edc7');
 export const MALFORMED = objectsOf('no-such-form');
 
-/** What stands in the header; none, or one after the other. */
+/** The values of the header: one key, or several in sequence. */
 export type Keys = string | readonly string[];
 
 /** `await using matrix = await openMatrix()` */

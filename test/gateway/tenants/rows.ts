@@ -1,11 +1,11 @@
 /**
- * A row per operation of the published description: what its address and its body name, and what
- * its own project is answered. An operation without a row fails the test.
+ * A row per operation of the published description: the objects in its path and body, and the
+ * answer for its own project. An operation without a row fails the test.
  */
 import type { Kind } from './tenant.ts';
 
 export type Row = {
-  /** What the parameters of the path name; a text that is no kind stands for itself. */
+  /** The kinds of the path's parameters; `text` is a literal. */
   path?: Record<string, Kind | { text: string }>;
   query?: Record<string, Kind>;
   /** A JSON body; `$kind` in it names an object. */
@@ -17,7 +17,10 @@ export type Row = {
   own: number | 'not-run';
   /** For an object of the own project that was deleted; only where something deletes it. */
   deleted?: number;
-  /** No key is asked for: everybody is answered the same. `elsewhere`: it has tests of its own. */
+  /**
+   * The operation needs no key: every caller gets the same response. `elsewhere`: other tests check
+   * it.
+   */
   open?: 'public' | 'signed' | 'elsewhere';
 };
 
@@ -53,6 +56,9 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'GET /readyz': { own: 200, open: 'public' },
   'GET /openapi.json': { own: 200, open: 'public' },
   'GET /docs': { own: 200, open: 'public' },
+  'GET /docs/api': { own: 200, open: 'public' },
+  'GET /llms.txt': { own: 200, open: 'public' },
+  'GET /llms-full.txt': { own: 200, open: 'public' },
   'GET /docs/{file}': { path: { file: named('docs.js') }, own: 200, open: 'public' },
   'GET /live/{file}': { path: { file: named('viewer.js') }, own: 200, open: 'public' },
   // journey/session, gateway/routes/sessions/live-view: upgrades, and links with a token
@@ -123,6 +129,8 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'GET /v1/functions/builds/{buildId}/logs': { path: { buildId: 'build' }, own: 200 },
   'GET /v1/functions': { own: 200 },
   'GET /v1/functions/{id}': { path: { id: 'function' }, own: 200 },
+  // it has a running invocation
+  'DELETE /v1/functions/{id}': { path: { id: 'function' }, own: 409 },
   'GET /v1/functions/{functionId}/versions': { path: { functionId: 'function' }, own: 200 },
   'GET /v1/functions/versions/{id}': { path: { id: 'version' }, own: 200 },
   'GET /v1/functions/versions/{versionId}/invocations': {

@@ -1,4 +1,4 @@
-/** A project with one of everything, made as its users and its runner would make it. */
+/** A project with one object of each kind, created by its users and its runner. */
 import { must } from '../../../proto/common/must.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import { type Booted, blobParts, HOLDER } from '../../core/boot.ts';
@@ -83,7 +83,7 @@ async function publish(app: App, as: CallOptions) {
   return { build, function: made.id, version: must(made.createdVersion, 'a version').id };
 }
 
-/** An invocation that runs, and a webhook that was told of another one. */
+/** A running invocation, and a webhook that received an event of another one. */
 async function run(app: App, as: CallOptions, functionId: string) {
   const { clients, asRunner } = app;
   const endpoint = `https://93.184.216.34/${crypto.randomUUID()}`;

@@ -10,7 +10,7 @@ const sending = suite('gateway/webhooks/attempt');
 /** Above Node's own patience with one of several addresses, 250 ms. */
 const BUSY_MS = 400;
 
-sending('the endpoint gets one POST with our headers and bytes, and nothing else', async () => {
+sending("the endpoint receives one POST with the claim's headers and bytes only", async () => {
   await using app = await bootSend();
   const result = await app.post(`${app.receiver.url}/a%20b?x=1`);
   assert.is(result.outcome, 'OK');
@@ -36,7 +36,7 @@ for (const status of [200, 201, 204, 299]) {
 
 for (const status of [300, 301, 302, 303, 307, 308, 400, 404, 410, 429, 500, 503]) {
   const what = status < 400 ? 'redirect-is-failure: ' : '';
-  sending(`${what}${status} is failure, and where it points to is not asked`, async () => {
+  sending(`${what}${status} is failure, and the redirect is not followed`, async () => {
     await using app = await bootSend();
     app.receiver.script((response) =>
       response.writeHead(status, { location: `${app.receiver.url}/next` }).end('no'),
@@ -84,7 +84,7 @@ const endless: Answer = (response) => {
   more();
 };
 
-sending('no answer within the budget is a time-out', async () => {
+sending('no answer within the budget is a timeout', async () => {
   await using app = await bootSend({ budget: SHORT });
   app.receiver.script(silent);
   const result = await app.post();
@@ -93,7 +93,7 @@ sending('no answer within the budget is a time-out', async () => {
   assert.is(result.status, 0);
 });
 
-sending('an answer that comes late, within the budget, is success', async () => {
+sending('a late answer within the budget is success', async () => {
   await using app = await bootSend();
   app.receiver.script((response) => void setTimeout(() => response.writeHead(204).end(), 400));
   assert.is((await app.post()).outcome, 'OK');
@@ -117,7 +117,7 @@ sending(
   },
 );
 
-sending('of a flood 1 KiB is kept and little more is read', async () => {
+sending('1 KiB of a flood is stored and little more is read', async () => {
   await using app = await bootSend({ budget: { ...PATIENT, bodyMs: 60_000 } });
   app.receiver.script(endless);
   const result = await app.post();
@@ -125,22 +125,19 @@ sending('of a flood 1 KiB is kept and little more is read', async () => {
   assert.is(result.response.length, 1_024);
 });
 
-sending(
-  'a connection cut before an answer is a reset; one after the status line is not',
-  async () => {
-    await using app = await bootSend();
-    app.receiver.script(
-      (response) => response.destroy(),
-      (response) => {
-        response.writeHead(200, { 'content-length': '100' }).write('x');
-        setTimeout(() => response.destroy(), 50);
-      },
-    );
-    const cut = await app.post();
-    assert.is(cut.outcome, 'RESET');
-    assert.is((await app.post()).outcome, 'OK');
-  },
-);
+sending('a connection cut before the status line is a reset; a later cut is not', async () => {
+  await using app = await bootSend();
+  app.receiver.script(
+    (response) => response.destroy(),
+    (response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('x');
+      setTimeout(() => response.destroy(), 50);
+    },
+  );
+  const cut = await app.post();
+  assert.is(cut.outcome, 'RESET');
+  assert.is((await app.post()).outcome, 'OK');
+});
 
 for (const [what, bytes] of [
   ['garbage', 'this is not HTTP\r\n\r\n'],
@@ -157,7 +154,7 @@ for (const [what, bytes] of [
   });
 }
 
-sending('informational answers come first and decide nothing', async () => {
+sending('informational responses are ignored', async () => {
   await using app = await bootSend();
   app.receiver.script((response) => {
     response.writeEarlyHints({ link: '</x>; rel=preload' });
@@ -169,7 +166,7 @@ sending('informational answers come first and decide nothing', async () => {
 });
 
 sending(
-  'a kept connection that the endpoint just closed is no failure: sent once more',
+  'a kept connection that the endpoint has just closed is not a failure: the request is repeated',
   async () => {
     await using app = await bootSend();
     await app.post();
@@ -179,7 +176,7 @@ sending(
   },
 );
 
-sending('a sender that stops gives back what is not sent, and ends what is', async () => {
+sending('a stopping sender releases unsent claims, and ends attempts in flight', async () => {
   await using app = await bootSend();
   assert.is((await app.post(app.receiver.url, AbortSignal.abort())).outcome, 'UNSENT');
   assert.equal(app.receiver.requests, []);
@@ -191,7 +188,7 @@ sending('a sender that stops gives back what is not sent, and ends what is', asy
   assert.is((await sent).outcome, 'RESET');
 });
 
-sending('one of several addresses is waited for while the process is busy', async () => {
+sending('a busy process waits for one of several addresses', async () => {
   const work = (): void => {
     const until = performance.now() + BUSY_MS;
     while (performance.now() < until);

@@ -1,5 +1,5 @@
 /**
- * 15s-boundary: proto/spec/webhooks.md 5 with the real clocks. A file of its own: it takes 16 s.
+ * 15s-boundary: proto/spec/webhooks.md 5 in real time. A separate file, because it takes 16 s.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { suite } from 'uvu';
@@ -9,7 +9,7 @@ import { bootSend } from '../../support/core/send.ts';
 import type { Answer } from '../../support/servers/receiver.ts';
 
 const boundary = suite('gateway/webhooks/boundary');
-/** Both clocks are this process's: one that stood still so long may have missed the half second. */
+/** Both clocks are of this process: after a pause it may have missed the half second. */
 const LATE_MS = 200;
 const TRIES_MAX = 5;
 const after =
@@ -17,7 +17,7 @@ const after =
   (response) =>
     void setTimeout(() => response.writeHead(200).end(), ms);
 
-/** What becomes of an answer after 14.5 s and of one after 15.5 s, and how late the clocks were. */
+/** The outcomes of responses after 14.5 s and after 15.5 s, and the delay of the clocks. */
 async function play(): Promise<{ early: Result; late: Result; lateMs: number }> {
   await using app = await bootSend({ budget: BUDGET });
   app.receiver.script(after(14_500));

@@ -12,7 +12,7 @@ const ANSWERS: Record<string, string[]> = {
   'mapped.example': ['::ffff:127.0.0.1'],
 };
 
-/** A core that notes which endpoints it was asked to register, and the names that were resolved. */
+/** A core that records the endpoints that it registers, and the names that it resolves. */
 async function openRegistry() {
   const registered: (string | undefined)[] = [];
   const resolved: string[] = [];
@@ -50,7 +50,7 @@ const WAYS = [
   ['PATCH', '/v1/webhooks/w', 200],
 ] as const;
 
-test('a name with a blocked answer is refused before core is asked', async () => {
+test('a name with a blocked address is refused before the call to core', async () => {
   const { gateway, registered } = await openRegistry();
   await using _ = gateway;
   for (const [method, path] of WAYS) {
@@ -63,7 +63,7 @@ test('a name with a blocked answer is refused before core is asked', async () =>
   assert.equal(registered, []);
 });
 
-test('a public name, an unresolved one, and what the text decides go to core', async () => {
+test('public names, unresolved names and literal addresses are passed to core', async () => {
   const { gateway, registered, resolved } = await openRegistry();
   await using _ = gateway;
   const endpoints = [
@@ -87,7 +87,7 @@ test('a public name, an unresolved one, and what the text decides go to core', a
   assert.is(resolved.length, 4);
 });
 
-test('nothing is resolved for a stranger', async () => {
+test('no name is resolved for an invalid key', async () => {
   const { gateway, registered, resolved } = await openRegistry();
   await using _ = gateway;
   for (const key of ['svc_not-a-key-of-anybody', '']) {

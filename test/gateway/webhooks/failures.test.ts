@@ -1,4 +1,4 @@
-/** Attempts that reach nobody: trust, addresses, names. Against a real TLS receiver on loopback. */
+/** Failed connections: trust, addresses, names. With a real TLS receiver on loopback. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { bootSend } from '../../support/core/send.ts';
@@ -44,11 +44,14 @@ for (const host of ['127.0.0.1', 'localhost', 'name.example.com']) {
   });
 }
 
-failures('a name without an address, and a port nobody listens on, are told apart', async () => {
-  await using app = await bootSend({ resolve: async () => [] });
-  assert.is((await app.post('https://nowhere.example.com/')).outcome, 'DNS');
-  const result = await app.post('https://127.0.0.1:1025/');
-  assert.equal([result.outcome, result.error], ['CONNECT', 'the connection was refused']);
-});
+failures(
+  'a name without an address and a port without a listener have different errors',
+  async () => {
+    await using app = await bootSend({ resolve: async () => [] });
+    assert.is((await app.post('https://nowhere.example.com/')).outcome, 'DNS');
+    const result = await app.post('https://127.0.0.1:1025/');
+    assert.equal([result.outcome, result.error], ['CONNECT', 'the connection was refused']);
+  },
+);
 
 failures.run();

@@ -1,6 +1,6 @@
 /**
- * hang-drip-infinite-gzip: whatever an endpoint does, its attempt ends by its own clocks, with an
- * outcome that says what was wrong, and the next one to a good endpoint goes well. Real sockets.
+ * hang-drip-infinite-gzip: an attempt at a hostile endpoint ends by its own deadlines, with the
+ * cause in its outcome, and the next attempt at a good endpoint succeeds. Real sockets.
  */
 import type { TlsOptions } from 'node:tls';
 import { gzipSync } from 'node:zlib';
@@ -22,11 +22,13 @@ const hostile = suite('gateway/webhooks/hostile');
 const OK = 'HTTP/1.1 200 OK\r\n';
 const EMPTY = `${OK}content-length: 0\r\n\r\n`;
 const CHUNK = Buffer.alloc(16_384, 'x');
-/** 10 MiB of nothing in 10 KiB: nobody unpacks it. */
+/** 10 MiB of zeros in 10 KiB: the sender does not unpack it. */
 const BOMB = gzipSync(Buffer.alloc(10 << 20));
 const says = (text: string) => answering((socket) => void socket.write(text));
 
-/** What an endpoint does once TLS stands -> how the attempt may end, and its sentence. */
+/**
+ * The behaviour of an endpoint after the TLS handshake -> the allowed outcome, and its sentence.
+ */
 const KINDS: [name: string, behave: Behaviour, outcome: string, error: RegExp][] = [
   ['a hang before headers', () => {}, 'TIMEOUT', /^no answer within 0\.3 s$/],
   ['headers that drip', dripping(OK, 'x: y\r\n'), 'TIMEOUT', /^no answer within 0\.3 s$/],
@@ -47,7 +49,7 @@ const KINDS: [name: string, behave: Behaviour, outcome: string, error: RegExp][]
   ['a flood of 100', flooding('', 'HTTP/1.1 100 Continue\r\n\r\n'), 'PROTOCOL', /not valid/],
   ['a flood of 103', flooding('', 'HTTP/1.1 103 Hints\r\n\r\n'), 'TIMEOUT', /^no answer within/],
   [
-    'an upgrade nobody asked for',
+    'an upgrade that was not requested',
     says('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
     'PROTOCOL',
     /not valid HTTP/,
@@ -130,7 +132,7 @@ hostile('hang-drip-infinite-gzip: plain http on the port of https is no endpoint
   assert.is((await app.post(bad.url)).outcome, 'TLS');
 });
 
-hostile('hang-drip-infinite-gzip: no answer to the TLS hello is no connection', async () => {
+hostile('hang-drip-infinite-gzip: no response to the TLS hello is no connection', async () => {
   await using bad = await startHostile(() => {});
   await using app = await bootSend({ budget: BUDGET });
   const result = await app.post(bad.url);

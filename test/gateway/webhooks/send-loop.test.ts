@@ -2,7 +2,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Claimed } from '../../../gateway/webhooks/messages.ts';
-import { type Link, startSender } from '../../../gateway/webhooks/send-loop.ts';
+import { type Link, Sender } from '../../../gateway/webhooks/send-loop.ts';
 import type { AttemptReport } from '../../../proto/gen/tabern/v1/deliveries.pb.ts';
 import { bootSend, claimOf } from '../../support/core/send.ts';
 import { until } from '../../support/poll.ts';
@@ -12,7 +12,7 @@ const NOTHING: Claimed = { claims: [], goneWebhookIds: [] };
 /** Of one webhook: its connections. */
 const CAP = 8;
 
-/** A core with `backlog` deliveries. `tell` answers the claim that waits now. */
+/** A core with `backlog` deliveries. `tell` responds to the waiting claim. */
 function openLink(backlog: number, endpoint: string) {
   const reports: AttemptReport[] = [];
   let given = 0;
@@ -49,7 +49,7 @@ function openLink(backlog: number, endpoint: string) {
     link,
     reports,
     given: () => given,
-    /** How many places the claim that waits could fill. */
+    /** Free slots of the waiting claim. */
     asked: () => asked,
     tell: (claimed: Claimed) => tell(claimed),
   };
@@ -57,15 +57,15 @@ function openLink(backlog: number, endpoint: string) {
 
 const webhookOf = (path: string): number => Math.floor(Number(path.slice(1)) / CAP);
 
-sender('delete-stops-at-once: with all its places held, it hears of it and cuts', async () => {
+sender('delete-stops-at-once: a sender without free slots receives a deletion', async () => {
   await using app = await bootSend();
   app.receiver.otherwise(() => () => {});
   const core = openLink(1_000, app.receiver.url);
-  const loop = startSender(core.link, app.wire);
+  const loop = new Sender(core.link, app.wire);
   await using _ = { [Symbol.asyncDispose]: () => loop.end(0) };
   await until(() => core.asked() === 0);
-  assert.is(core.given(), 256, 'all places are held');
-  // on a machine that is busy some wait too long for a connection and go back: one that holds all
+  assert.is(core.given(), 256, 'all slots are in use');
+  // on a busy machine some claims are released for want of a connection: a webhook with all slots
   const held = (number: number): number =>
     app.receiver.requests.filter(({ path }) => webhookOf(path) === number).length;
   const gone = await until(() => {
@@ -80,10 +80,10 @@ sender('delete-stops-at-once: with all its places held, it hears of it and cuts'
     assert.is(Math.floor(deliveryId / CAP), gone);
     assert.is(error, 'the webhook was deleted before an answer');
   }
-  await until(() => core.given() >= before + CAP); // the places are filled again by the report
+  await until(() => core.given() >= before + CAP); // the report fills the slots again
 });
 
-sender('what a report brings while the sender closes is handed back unsent', async () => {
+sender('claims of a report while the sender closes are released unsent', async () => {
   await using app = await bootSend();
   const core = openLink(1, app.receiver.url);
   const closing = Promise.withResolvers<void>();
@@ -97,7 +97,7 @@ sender('what a report brings while the sender closes is handed back unsent', asy
       return isFirst ? { ...NOTHING, claims: [late] } : NOTHING;
     },
   };
-  const loop = startSender(link, app.wire);
+  const loop = new Sender(link, app.wire);
   await app.receiver.received(() => true);
   const ended = loop.end(60_000);
   closing.resolve();

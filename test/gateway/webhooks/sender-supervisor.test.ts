@@ -28,7 +28,7 @@ dispatcher(
   },
 );
 
-dispatcher('a failure is tried again with the same id and bytes, and a new signature', async () => {
+dispatcher('a failed delivery is retried with a new signature, the same id and bytes', async () => {
   await using app = await bootDispatch();
   app.receiver.script(500);
   await using _ = app.start();
@@ -58,7 +58,7 @@ dispatcher('a hundred events each arrive once', async () => {
   assert.equal([ids.length, new Set(ids).size], [100, 100]);
 });
 
-dispatcher('slow-endpoint-isolation: a hung endpoint does not hold up another', async () => {
+dispatcher('slow-endpoint-isolation: a hung endpoint does not delay another', async () => {
   await using app = await bootDispatch();
   app.receiver.script(...Array.from({ length: 8 }, () => () => {}));
   await app.core.addWebhook(`${app.receiver.url}/hung`);
@@ -71,7 +71,7 @@ dispatcher('slow-endpoint-isolation: a hung endpoint does not hold up another', 
   assert.is(app.receiver.requests.length, 9, 'eight hang, the rest of theirs wait');
 });
 
-dispatcher('a report that core does not take is made again until it does', async () => {
+dispatcher('a report that core does not accept is retried until it does', async () => {
   await using app = await bootDispatch();
   let refusals = 2;
   const reportAttempts: typeof app.client.reportAttempts = async (request, options) => {
@@ -86,7 +86,7 @@ dispatcher('a report that core does not take is made again until it does', async
   assert.is(app.receiver.requests.length, 1);
 });
 
-dispatcher('a core that is away is asked again', async () => {
+dispatcher('an unreachable core is called again', async () => {
   await using app = await bootDispatch();
   let refusals = 2;
   const claimDeliveries: typeof app.client.claimDeliveries = async (request, options) => {
@@ -100,7 +100,7 @@ dispatcher('a core that is away is asked again', async () => {
   await until(() => app.states()[0] === 'delivered');
 });
 
-dispatcher('close lets an attempt end, reports it, and sends nothing after', async () => {
+dispatcher('close waits for an attempt, reports it, and sends nothing after', async () => {
   await using app = await bootDispatch();
   const sender = app.start();
   app.receiver.script((response) => void setTimeout(() => response.writeHead(204).end(), 300));
@@ -115,7 +115,7 @@ dispatcher('close lets an attempt end, reports it, and sends nothing after', asy
   assert.is(app.receiver.requests.length, 2);
 });
 
-dispatcher('close cuts an attempt that does not end', async () => {
+dispatcher('close aborts an attempt that does not end', async () => {
   await using app = await bootDispatch();
   const sender = app.start({ attemptsEndMs: 50 });
   app.receiver.script(() => {});

@@ -1,7 +1,4 @@
-/**
- * The sender's thread: what its death costs, what it is not told, and what cannot hold it up. The
- * attempts are real ones, over TLS.
- */
+/** The sender's thread: crashes, isolation and hostile endpoints. Attempts are real, over TLS. */
 import type { Worker } from 'node:worker_threads';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -14,7 +11,7 @@ import type { Answer } from '../../support/servers/receiver.ts';
 
 const thread = suite('gateway/webhooks/sender-thread');
 
-thread('kill-worker: what was in flight is delivered, with the same id and bytes', async () => {
+thread('kill-worker: deliveries in flight are repeated, with the same id and bytes', async () => {
   await using app = await bootDispatch();
   const workers: Worker[] = [];
   await app.core.addWebhook(app.receiver.url);
@@ -64,7 +61,7 @@ thread('delete-stops-at-once: an attempt in flight ends when its webhook is dele
   assert.is(app.receiver.requests.filter(({ path }) => path === '/gone').length, 1);
 });
 
-thread('kill-worker: a thread that dies again and again is started again', async () => {
+thread('kill-worker: a thread that crashes repeatedly is restarted', async () => {
   await using app = await bootDispatch();
   const workers: Worker[] = [];
   await app.core.addWebhook(app.receiver.url);
@@ -78,7 +75,7 @@ thread('kill-worker: a thread that dies again and again is started again', async
   assert.is(app.receiver.requests.length, 1);
 });
 
-thread('kill-worker: close does not wait for a thread that is gone', async () => {
+thread('kill-worker: close does not wait for a crashed thread', async () => {
   await using app = await bootDispatch();
   const workers: Worker[] = [];
   const sender = app.start({ onThread: (worker) => void workers.push(worker) });
@@ -99,7 +96,7 @@ thread('the thread has no variable of the service and no token', async () => {
   delete process.env['TABERN_TEST_MARK'];
 });
 
-thread('slow-dns-isolation: names whose server is silent hold up no other name', async () => {
+thread('slow-dns-isolation: silent DNS servers delay no other name', async () => {
   await using app = await bootDispatch();
   await using dns = await startDns((name) =>
     name.startsWith('silent') ? undefined : ['127.0.0.1'],
@@ -117,7 +114,7 @@ thread('slow-dns-isolation: names whose server is silent hold up no other name',
   assert.ok(ended.length <= 1, 'all others wait for their names');
 });
 
-thread('slow-dns-isolation: a name whose server is silent is a failure in the end', async () => {
+thread('slow-dns-isolation: a name with a silent DNS server fails', async () => {
   await using app = await bootDispatch();
   await using dns = await startDns(() => undefined);
   await app.core.addWebhook('https://silent.example.com/');
@@ -128,7 +125,7 @@ thread('slow-dns-isolation: a name whose server is silent is a failure in the en
   assert.equal(attempt, { outcome: 'dns', error: 'the name did not resolve' });
 });
 
-thread('hang-drip-infinite-gzip: hostile endpoints all at once do not end the thread', async () => {
+thread('hang-drip-infinite-gzip: concurrent hostile endpoints do not end the thread', async () => {
   await using app = await bootDispatch();
   const ca = await authority();
   const tls = await ca.issue();

@@ -1,4 +1,7 @@
-/** What the sender may connect to: proto/spec/webhooks.md 8. The DNS answers are scripted. */
+/**
+ * Addresses to which the sender may connect: proto/spec/webhooks.md 8. The DNS responses are
+ * scripted.
+ */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { BlockedAddress, openGuard, UnresolvedName } from '../../../gateway/webhooks/ssrf-guard.ts';
@@ -22,7 +25,7 @@ const BLOCKED = [
 
 type Answer = { address: string; family: number }[];
 
-/** What the socket would get for `name` when DNS answers with `addresses`. */
+/** The addresses for the socket of `name` when DNS returns `addresses`. */
 function lookup(addresses: string[], name = 'example.com', allow: string[] = []): Promise<Answer> {
   const guard = openGuard(cidrList(allow), async () => addresses);
   return new Promise((resolve, reject) => {
@@ -40,7 +43,7 @@ async function rejection(promise: Promise<unknown>): Promise<unknown> {
   );
 }
 
-guardSuite('public addresses go to the socket as they were vetted', async () => {
+guardSuite('the socket receives the public addresses that were checked', async () => {
   assert.equal(await lookup([PUBLIC, '2606:4700::1111']), [
     { address: PUBLIC, family: 4 },
     { address: '2606:4700::1111', family: 6 },
@@ -57,32 +60,29 @@ for (const address of BLOCKED) {
   });
 }
 
-guardSuite("the operator's list opens what it holds, and no more", async () => {
+guardSuite("the operator's list allows its blocks, and no more", async () => {
   assert.is((await lookup(['10.0.0.7'], 'lan.example', ['10.0.0.0/24'])).length, 1);
   assert.instance(await rejection(lookup(['10.0.1.7'], 'x.y', ['10.0.0.0/24'])), BlockedAddress);
 });
 
-guardSuite('no answer, and more answers than an endpoint has, do not resolve', async () => {
+guardSuite('a name without an address, or with too many, does not resolve', async () => {
   assert.instance(await rejection(lookup([])), UnresolvedName);
   const many = Array.from({ length: 17 }, (_, n) => `93.184.216.${n}`);
   assert.instance(await rejection(lookup(many)), UnresolvedName);
   assert.is((await lookup(many.slice(1))).length, 16);
 });
 
-guardSuite(
-  'localhost is known here, as far as the list allows it, and DNS is not asked',
-  async () => {
-    const both = await lookup([PUBLIC], 'localhost', ['127.0.0.0/8', '::1']);
-    assert.equal(
-      both.map(({ address }) => address),
-      ['127.0.0.1', '::1'],
-    );
-    assert.is((await lookup([PUBLIC], 'localhost', ['127.0.0.0/8'])).length, 1);
-    assert.instance(await rejection(lookup([PUBLIC], 'localhost')), BlockedAddress);
-  },
-);
+guardSuite('localhost is resolved without DNS, as far as the list allows it', async () => {
+  const both = await lookup([PUBLIC], 'localhost', ['127.0.0.0/8', '::1']);
+  assert.equal(
+    both.map(({ address }) => address),
+    ['127.0.0.1', '::1'],
+  );
+  assert.is((await lookup([PUBLIC], 'localhost', ['127.0.0.0/8'])).length, 1);
+  assert.instance(await rejection(lookup([PUBLIC], 'localhost')), BlockedAddress);
+});
 
-guardSuite('a socket that asks for one address gets the first', async () => {
+guardSuite('a lookup of one address returns the first', async () => {
   const guard = openGuard(cidrList([]), async () => [PUBLIC, '8.8.8.8']);
   const got = await new Promise<unknown[]>((resolve) => {
     guard.lookup('example.com', {}, (...answer) => resolve(answer));
@@ -98,7 +98,7 @@ guardSuite('a URL is checked before the request: literal addresses never reach t
   }
 });
 
-guardSuite('the address that a socket reached is checked, too', () => {
+guardSuite('the address of a connected socket is checked, too', () => {
   const guard = openGuard(cidrList([]));
   guard.checkAddress(PUBLIC);
   for (const address of ['127.0.0.1', '::ffff:127.0.0.1', undefined]) {

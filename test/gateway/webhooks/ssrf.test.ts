@@ -1,6 +1,6 @@
 /**
- * What a tenant's URL may not reach: proto/spec/webhooks.md 8, tried on a real receiver that must
- * see nothing. The names are answered by a DNS server of the test.
+ * Addresses that a tenant's URL may not reach: proto/spec/webhooks.md 8, tried on a real receiver
+ * that must receive nothing. The names are resolved by a DNS server of the test.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -95,7 +95,7 @@ for (const spelling of SPELLINGS) {
   });
 }
 
-ssrf('rebind: a name that turns to another address after its check is checked again', async () => {
+ssrf('rebind: a name whose address changes after its check is checked again', async () => {
   let address = '127.0.0.1';
   await using app = await boot(() => [address], ['127.0.0.1/32']);
   const url = `https://hook.example.com:${app.port}/`;
@@ -111,7 +111,7 @@ ssrf('rebind: a name that turns to another address after its check is checked ag
   assert.is(app.receiver.requests.length, 2);
 });
 
-ssrf('rebind: an answer that alternates gets no second look within an attempt', async () => {
+ssrf('rebind: an attempt resolves the name once, when the responses alternate', async () => {
   let turn = 0;
   const zone = (): string[] => (turn++ < 2 ? ['127.0.0.1'] : ['127.0.0.2']);
   await using app = await boot(zone, ['127.0.0.1/32']);
@@ -133,7 +133,7 @@ for (const answers of [
   });
 }
 
-ssrf('literal-bypass: a literal address is judged though no lookup is made for it', async () => {
+ssrf('literal-bypass: a literal address is checked, although it needs no lookup', async () => {
   await using app = await boot(() => ['127.0.0.1']);
   for (const host of ['127.0.0.1', '127.1', '2130706433', '[::ffff:127.0.0.1]']) {
     assert.is((await app.post(`https://${host}:${app.port}/`)).outcome, 'BLOCKED', host);

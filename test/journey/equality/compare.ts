@@ -1,7 +1,7 @@
 /**
- * Runs each thing of each driver on a plain Chromium, as the driver launches it, and in a session,
- * and compares what the two runs give. One service for all things of an engine, one session and one
- * plain browser for all things of a driver.
+ * Runs each action of each driver in a plain Chromium, as the driver launches it, and in a session,
+ * and compares the results. One service for all actions of an engine, one session and one plain
+ * browser for all actions of a driver.
  */
 import { readFile } from 'node:fs/promises';
 import { suite } from 'uvu';
@@ -10,6 +10,7 @@ import { must } from '../../../proto/common/must.ts';
 import { until } from '../../support/poll.ts';
 import { boot, type Stack } from '../../support/service/stack.ts';
 import { tempDirectory } from '../../support/temp.ts';
+import { rowsIn } from '../../support/whole.ts';
 import { EXCEPTIONS } from './exceptions.ts';
 import { PLAYWRIGHT } from './playwright/driver.ts';
 import { PUPPETEER } from './puppeteer/driver.ts';
@@ -18,17 +19,22 @@ import { LIMIT_MS, type OpenBrowser, type Setting } from './thing.ts';
 
 const DRIVERS = [PLAYWRIGHT, PUPPETEER];
 
+const ENGINES = ['chromium', 'headless-shell'] as const;
+
+type Engine = (typeof ENGINES)[number];
 type Downloaded = Setting['downloaded'];
 type Side = { browser: OpenBrowser; downloaded: Downloaded };
 
 /** Declares and runs the tests of one engine. */
-export function compareEngine(engine: 'chromium' | 'headless-shell', program: string): void {
+export function compareEngine(engine: Engine, program: string): void {
   const test = suite(`journey/equality/${engine}`);
   const all = new AsyncDisposableStack();
   let service: { site: Site; stack: Stack } | undefined;
 
   test('a site and a service start', async () => {
-    service = { site: all.use(await startSite()), stack: all.use(await boot()) };
+    // RFC 6666: never routed; the service refuses such addresses unless they are allowed
+    const env = { TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.0/8,100::/64' };
+    service = { site: all.use(await startSite()), stack: all.use(await boot({ env })) };
   });
   for (const driver of DRIVERS) {
     let sides: { plain: Side; session: Side } | undefined;
@@ -46,25 +52,25 @@ export function compareEngine(engine: 'chromium' | 'headless-shell', program: st
         },
       };
     });
-    for (const { name } of driver.things) {
+    const keyOf = ({ name }: { name: string }, place: Engine) => {
+      return exceptionOf(driver.name, name, place) ?? 'equal';
+    };
+    for (const { name } of rowsIn({ rows: driver.things, places: ENGINES, keyOf }, engine)) {
       test(`${driver.name}: ${name}`, async () => {
         const { plain, session } = must(sides, 'browsers');
         const { site } = must(service, 'a site');
         const [wanted, given] = await Promise.all([
           answerOf(name, plain, site),
-          // a failure is an answer: it is compared as well
+          // a failure is a result, too: it is compared
           answerOf(name, session, site).catch((error: Error) => ({ failed: error.message })),
         ]);
-        const exception = EXCEPTIONS.find((one) => {
-          const isMeant = one.thing === name && one.driver === driver.name;
-          return isMeant && (one.engine ?? engine) === engine;
-        });
+        const exception = exceptionOf(driver.name, name, engine);
         assert.equal(wanted, exception ? exception.plain : wanted);
         assert.equal(given, exception ? exception.session : wanted);
       });
     }
   }
-  test('every exception names a thing, and says why', () => {
+  test('every exception names a test and has a reason', () => {
     for (const { driver, thing, reason } of EXCEPTIONS) {
       const { things } = must(
         DRIVERS.find((one) => one.name === driver),
@@ -73,8 +79,14 @@ export function compareEngine(engine: 'chromium' | 'headless-shell', program: st
       assert.ok(things.some(({ name }) => name === thing) && reason !== '', thing);
     }
   });
-  test('all end, and leave nothing', () => all.disposeAsync());
+  test('all browsers and services end and leave no process', () => all.disposeAsync());
   test.run();
+}
+
+function exceptionOf(driver: string, thing: string, engine: Engine) {
+  return EXCEPTIONS.find((one) => {
+    return one.thing === thing && one.driver === driver && (one.engine ?? engine) === engine;
+  });
 }
 
 async function answerOf(name: string, { browser, downloaded }: Side, site: Site): Promise<unknown> {
@@ -90,7 +102,7 @@ async function answerOf(name: string, { browser, downloaded }: Side, site: Site)
   return JSON.parse(text);
 }
 
-/** As a user finds it: in the list of the session's downloads, by its name. */
+/** From the list of the session's downloads, by its name. */
 async function keptDownload(stack: Stack, sessionId: string, filename: string): Promise<string> {
   const query = new URLSearchParams({ sessionId, filename });
   type List = { downloads: { id: string }[] };

@@ -1,6 +1,6 @@
 /**
- * Where a session differs from a Chromium that a driver launches, with the reason. Both answers are
- * part of the exception, so that one that is no longer true fails.
+ * Differences between a session and a Chromium that a driver launches, with the reason. An
+ * exception has both results, so an outdated one fails.
  */
 
 export type Exception = {
@@ -29,7 +29,7 @@ export const EXCEPTIONS: readonly Exception[] = [
   },
   {
     driver: 'playwright',
-    thing: 'addresses of other schemes',
+    thing: 'URLs of other schemes',
     plain: ['net::ERR_ABORTED at foo://bar', 'a page'],
     session: [REFUSED, REFUSED],
     reason: "files of the host and Chrome's own pages are not the tenant's",
@@ -50,7 +50,7 @@ export const EXCEPTIONS: readonly Exception[] = [
   },
   {
     driver: 'playwright',
-    thing: 'an upload of 13 MiB out of memory',
+    thing: 'an upload of 13 MiB from memory',
     plain: [['made', 13 << 20, 1, 1]],
     session: 'Target page, context or browser has been closed',
     reason: 'a message of a client has 16 MiB at most, and files out of memory are one message',
@@ -83,7 +83,7 @@ export const EXCEPTIONS: readonly Exception[] = [
   },
   {
     driver: 'puppeteer',
-    thing: 'the window of nobody, and navigator.webdriver',
+    thing: 'the default window, and navigator.webdriver',
     plain: [800, 600, true, 1, 'en-US', true, true],
     session: [800, 600, true, 1, 'en-US', true, false],
     reason: 'sites refuse automated browsers by it; Puppeteer adds --enable-automation',

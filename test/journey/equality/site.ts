@@ -1,4 +1,4 @@
-/** The web site that both browsers open. Its answers depend on the request alone. */
+/** The web site that both browsers open. Its responses depend on the request only. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,7 +8,7 @@ import { WebSocketServer } from 'ws';
 export type Site = AsyncDisposable & {
   /** http://127.0.0.1:<port> */
   url: string;
-  /** The same server by another name: another site for a browser. */
+  /** The same server by another host name, which is another site for a browser. */
   other: string;
 };
 

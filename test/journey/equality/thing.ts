@@ -1,22 +1,22 @@
-/** One thing that a driver does, and what runs it. */
+/** An action of a driver, and the environment in which it runs. */
 import type { Site } from './site.ts';
 
 export type Thing<Place> = {
   name: string;
-  /** Gives what plain JSON can hold. Throws only when the thing is broken on a plain Chromium. */
+  /** Returns JSON. Throws only when the action fails in a plain Chromium. */
   run(place: Place): Promise<unknown>;
 };
 
-/** What a thing is run with. */
+/** The environment of an action. */
 export type Setting = {
   site: Site;
-  /** A directory of this thing alone, for files of the driver. */
+  /** A new directory for files of the driver. */
   directory: string;
   /** The bytes of a file that the browser has downloaded. */
   downloaded(file: { path: string; name: string }): Promise<string>;
 };
 
-/** A program that the driver launches by itself, or the URL of a browser that runs. */
+/** A program for the driver to launch, or the URL of a running browser. */
 export type Target = { program: string } | { url: string };
 
 export type Driver = {
@@ -26,11 +26,11 @@ export type Driver = {
 };
 
 export type OpenBrowser = AsyncDisposable & {
-  /** Runs one of the driver's things in a context of its own. */
+  /** Runs one action of the driver in a new context. */
   run(name: string, setting: Setting): Promise<unknown>;
 };
 
-/** Of one run of one thing. */
+/** The limit of one run of one action. */
 export const LIMIT_MS = 20_000;
 /** For browsers that are launched by a driver. */
 export const QUIET: readonly string[] = [
@@ -38,7 +38,7 @@ export const QUIET: readonly string[] = [
   ...['--disable-component-update', '--disable-sync'],
 ];
 
-/** The first line of what a driver reports, without the name of the call. */
+/** The first line of a driver's error, without the name of the call. */
 export function reported(error: Error): string {
   return (error.message.split('\n')[0] ?? '').replace(/^[\w.]+: /, '');
 }

@@ -1,6 +1,6 @@
 /**
- * What people publish by mistake, and what some publish on purpose: each build ends FAILED, its
- * cause and its log say what to do, and the next build is as if nothing had been.
+ * Builds that fail, by mistake or on purpose: each ends FAILED with a fix in its cause and its log,
+ * and has no effect on the next build.
  */
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ await promise;
 
 type Bad = {
   files: Record<string, string>;
-  /** What cannot be said as a file. */
+  /** Adds what `files` cannot express. */
   add?: (dir: string) => void;
   code: string;
   message: RegExp;
@@ -107,7 +107,7 @@ async function upload(stack: Stack, { files, add }: Bad): Promise<string> {
   return (await stack.call<{ id: string }>('/v1/functions/builds', init)).id;
 }
 
-journey('each ends FAILED, says what to do, and harms no other', async () => {
+journey('each bad build ends FAILED with a fix, and the next build completes', async () => {
   await using stack = await boot({ env: { TABERN_BUILDS_MAX: '2' } });
   for (const [what, bad] of Object.entries(BAD)) {
     const path = `/v1/functions/builds/${await upload(stack, bad)}`;

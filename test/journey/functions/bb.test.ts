@@ -1,7 +1,4 @@
-/**
- * The main job with the published CLI, unmodified: `bb publish`, `bb
- * invoke`.
- */
+/** The main job with the published CLI, unmodified: `bb publish`, `bb invoke`. */
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import { is, match } from 'uvu/assert';
@@ -14,7 +11,7 @@ import { boot } from '../../support/service/stack.ts';
 const BB = fileURLToPath(new URL('../../../node_modules/.bin/bb', import.meta.url));
 const journey = suite('bb');
 
-journey('publishes, invokes and is told by a signed webhook', async () => {
+journey('a function is published and invoked, and its webhook receives signed events', async () => {
   await using receiver = await startReceiver();
   await using site = await startSite();
   await using stack = await boot({ webhookCa: receiver.caPath });
@@ -45,7 +42,7 @@ journey('publishes, invokes and is told by a signed webhook', async () => {
   match(((await wrong.json()) as { message: string }).message, /word/);
 });
 
-journey('a wrong key publishes nothing and says why', async () => {
+journey('publishing with a wrong key fails with the reason', async () => {
   await using stack = await boot();
   await using project = userProject('title-bb');
   const published = await shell([BB, 'publish', 'index.ts'], {

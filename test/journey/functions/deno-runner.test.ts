@@ -1,4 +1,4 @@
-/** The runner role as a Deno process: it registers, builds, runs a function with a Chrome, ends. */
+/** The runner role as a Deno process: it registers, builds, runs a function with Chrome, ends. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { tempDirectory } from '../../support/temp.ts';
 
 const journey = suite('journey/functions/deno-runner');
 const LAUNCHER = fileURLToPath(new URL('../../../gateway/tabern.js', import.meta.url));
-/** As runner/README.md tells an operator. */
+/** The arguments in runner/README.md. */
 const WORDS = ['run', '--allow-all', '--no-prompt', '--node-modules-dir=manual', LAUNCHER];
 const PROJECT = {
   'package.json': '{"type": "module", "dependencies": {"packed": "file:./packed"}}',
@@ -54,7 +54,7 @@ journey('a runner under Deno publishes and invokes', async () => {
   }
 });
 
-journey('it refuses to start as if it had a sandbox', async () => {
+journey('a runner under Deno refuses to start unless TABERN_SANDBOX is none', async () => {
   await using dir = tempDirectory();
   const { program } = await findRuntime('deno', {});
   const env = { ...process.env, TABERN_DATA: dir.path, TABERN_RUNNER_TOKEN: 'token' };

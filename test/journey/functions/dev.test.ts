@@ -1,4 +1,4 @@
-/** `tabern init`, then `tabern dev`, as a developer uses them: edit, look, mend, Ctrl-C. */
+/** `tabern init`, then `tabern dev`, as a developer uses them: edit, invoke, fix, Ctrl-C. */
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,10 +13,10 @@ import { tempDirectory } from '../../support/temp.ts';
 
 const journey = suite('journey/functions/dev');
 const BIN = fileURLToPath(new URL('../../../gateway/bin.ts', import.meta.url));
-/** A build and a browser's start, on a machine that is busy. */
+/** For a build and the start of a browser, on a busy machine. */
 const PATIENCE_MS = 180_000;
 
-/** Needs no package: asks its browser by hand. */
+/** Needs no package: sends CDP commands itself. */
 const ENTRY = `import { defineFn } from 'tabern';
 import { word } from './word.ts';
 defineFn('asks', async (ctx, params) => {
@@ -29,9 +29,12 @@ defineFn('asks', async (ctx, params) => {
   return { word, product: await promise, region: ctx.invocation.region };
 });
 defineFn('fails', async () => { throw new RangeError('it was asked to'); });
+defineFn('paints', async () => {
+  throw new Error('\\u001b[31mred\\u001b[39m\\nmore\\u001b]0;x\\u0007');
+});
 `;
 
-/** With what it needs of this machine to install, to find its Chrome, and no more. */
+/** The variables that npm and the search for a Chrome need. */
 function envOf(home: string): Record<string, string> {
   const kept = Object.entries(process.env).filter(([name]) => !/^(?:npm_|TABERN_)/.test(name));
   return {
@@ -40,13 +43,13 @@ function envOf(home: string): Record<string, string> {
   };
 }
 
-/** The number of the last build: each makes a file of that number. */
+/** The number of the last build, from the names of the bundles. */
 function newestBuild(runs: string): number {
   const names = readdirSync(runs).flatMap((name) => readdirSync(join(runs, name)));
   return Math.max(...names.map((name) => Number(/^dev-(\d+)\.mjs$/.exec(name)?.[1] ?? 0)));
 }
 
-journey('runs functions, again with each change; errors keep it up; Ctrl-C ends all', async () => {
+journey('dev builds after each change, survives failed builds and ends with Ctrl-C', async () => {
   await using dir = tempDirectory();
   const env = envOf(dir.path);
   const project = join(dir.path, 'p');
@@ -79,7 +82,11 @@ journey('runs functions, again with each change; errors keep it up; Ctrl-C ends 
   is(failed.status, 500);
   const { message, type, stackTrace } = failed.json['error'] as Record<string, string[]>;
   equal([message, type], ['it was asked to', 'RangeError']);
-  match(String(stackTrace), /index\.ts:1[23]/, 'its lines are those of the source');
+  match(String(stackTrace), /index\.ts:1[23]/, 'the stack trace has lines of the source');
+
+  is((await post('paints')).status, 500);
+  await until(() => /^ {2}Error: red\n {2}more\ufffd\]0;x\ufffd\n {2} +at /m.test(said()));
+  is(said().includes('\u001b'), false, 'no control sequence in a pipe');
 
   writeFileSync(join(project, 'word.ts'), 'export const word = ;');
   await until(() => said().includes('waiting for a change'), PATIENCE_MS);
@@ -98,15 +105,15 @@ journey('runs functions, again with each change; errors keep it up; Ctrl-C ends 
     writeFileSync(join(project, 'notes.txt'), text);
     await until(() => newestBuild(runs) > before, PATIENCE_MS);
   }
-  is(timesBuilt(), 1, 'what changes no function is not told');
+  is(timesBuilt(), 1, 'an unchanged bundle is not printed');
 
-  is(dev.family().length > 2, true, 'a browser runs beside it');
+  is(dev.family().length > 2, true, 'a browser is running');
   is(await dev.interrupt(), 0, said());
   equal(readdirSync(runs), []);
-  is(existsSync(join(project, '.browserbase')), false, 'nothing is written to the project');
+  is(existsSync(join(project, '.browserbase')), false, 'no file is written to the project');
 });
 
-journey('what init makes publishes as it stands, and again without an install', async () => {
+journey('a project of init is published unchanged, and again without an install', async () => {
   await using dir = tempDirectory();
   await using stack = await boot();
   const env = { ...envOf(dir.path), TABERN_BASE_URL: stack.url, TABERN_API_KEY: stack.apiKey };

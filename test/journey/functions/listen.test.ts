@@ -1,4 +1,4 @@
-/** `tabern listen` on a real service: an invocation's events on a developer's own machine. */
+/** `tabern listen` with a real service: an invocation's events, forwarded to a local server. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -12,19 +12,21 @@ import { ended, invoke, publish } from '../../support/clients/functions.ts';
 import type { Envelope } from '../../support/clients/journey.ts';
 import { until } from '../../support/poll.ts';
 import { boot, type Stack } from '../../support/service/stack.ts';
+import { tempDirectory } from '../../support/temp.ts';
 
 const BIN = fileURLToPath(new URL('../../../gateway/bin.ts', import.meta.url));
-/** Two starts of the service and two invocations, on a machine that is busy. */
+/** For two starts of the service and two invocations, on a busy machine. */
 const LIMIT_MS = 60_000;
 const journey = suite('listen');
 
 type Got = { headers: Record<string, string>; body: Buffer };
 
-journey('events arrive signed, through a restart of the service, until Ctrl-C', async () => {
+journey('signed events are forwarded, across a restart of the service, until Ctrl-C', async () => {
   await using stack = await boot();
   const { trivial = '' } = await publish(stack);
   await using local = await startLocal();
-  await using listening = startListening(stack, local.url);
+  await using dir = tempDirectory();
+  await using listening = startListening(stack, local.url, dir.path);
   const secret = await until(() => /whsec_\S+/.exec(listening.said.err)?.[0], LIMIT_MS);
   const webhook = new Webhook(secret);
   const idsOf = (id: string) =>
@@ -52,6 +54,9 @@ journey('events arrive signed, through a restart of the service, until Ctrl-C', 
   const exited = once(listening.child, 'exit');
   listening.child.kill('SIGINT');
   assert.equal(await exited, [0, null]);
+
+  await using again = startListening(stack, local.url, dir.path);
+  assert.is(await until(() => /whsec_\S+/.exec(again.said.err)?.[0], LIMIT_MS), secret);
 });
 
 journey.run();
@@ -75,10 +80,11 @@ async function startLocal() {
   };
 }
 
-function startListening(stack: Stack, url: string) {
+function startListening(stack: Stack, url: string, stateDir: string) {
   const { PATH, HOME } = process.env;
+  const own = { TABERN_API_KEY: stack.apiKey, TABERN_BASE_URL: stack.url };
   const child: ChildProcess = spawn(process.execPath, [BIN, 'listen', '--forward-to', url], {
-    env: { PATH, HOME, TABERN_API_KEY: stack.apiKey, TABERN_BASE_URL: stack.url },
+    env: { PATH, HOME, XDG_STATE_HOME: stateDir, ...own },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const said = { out: '', err: '' };

@@ -1,8 +1,7 @@
 /**
- * The three published CLIs, unmodified, as a newcomer uses them: a
- * project is made, run here, published, invoked. Their starter is the function; only the page that
- * it reads is one of this file. The service is named where their users name it, in the project's
- * .env.
+ * The three published CLIs, unmodified, as a new user runs them: init, dev, publish, invoke. The
+ * function is their starter project; only the page that it reads is replaced. The service is named
+ * in the project's .env.
  */
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,18 +19,18 @@ import { tempDirectory } from '../../support/temp.ts';
 const journey = suite('journey/functions/published-clis');
 const BIN = fileURLToPath(new URL('../../../node_modules/.bin', import.meta.url));
 
-/** Programs of theirs start through tsx: on a machine that is busy that takes its time. */
+/** The CLIs start programs through tsx, which is slow on a busy machine. */
 const PATIENCE_MS = 180_000;
-/** What their starters look for on a page that is not of this machine. */
+/** The element that the starter projects look for on THEIRS, a page on the Internet. */
 const LINK = '<span class=titleline><a href=%23>The inn</a></span>';
 const PAGE = `data:text/html,<p class=athing>${LINK}</p>`;
 const THEIRS = 'https://news.ycombinator.com';
 
 type Tool = {
-  /** The package and its version; undefined for the one that is a dependency of these tests. */
+  /** The package and its version; undefined for a dependency of these tests. */
   from?: string;
   bin: string;
-  /** The words before init, dev, publish and invoke. */
+  /** The arguments before init, dev, publish and invoke. */
   group: readonly string[];
   init: readonly string[];
 };
@@ -46,18 +45,18 @@ const TOOLS: readonly Tool[] = [
   { from: 'browse@0.9.3', bin: 'browse', group: ['functions'], init: [] }, // pnpm
 ];
 
-/** Of this machine's npm what says how to reach a registry, and nothing that a run of npm adds. */
+/** Variables that a run of npm adds, except those for the registry; and those of tabern. */
 const OF_A_RUN =
   /^(?:npm_(?!config_(?:registry|userconfig|globalconfig|cafile)$)|TABERN_|NODE_ENV$)/;
 
 /**
- * Their starters install the newest packages of others: here those of one day, so that what
- * somebody publishes tomorrow changes nothing. npm takes a date, pnpm an age in minutes.
+ * The starter projects install the newest packages. A fixed date keeps the tests independent of
+ * later releases. npm accepts a date, pnpm an age in minutes.
  */
 const DAY_MS = Date.parse('2026-11-20T00:00:00Z');
 const ageMinutes = () => Math.max(0, Math.floor((Date.now() - DAY_MS) / 60_000));
 
-/** Nothing is told to their makers, nothing is looked up, nothing is written to the home. */
+/** Without telemetry, update checks and writes to the home directory. */
 function quiet(home: string): Record<string, string> {
   const given = Object.entries(process.env).filter(([name]) => !OF_A_RUN.test(name));
   return {
@@ -83,7 +82,7 @@ async function toolIn(dir: string, { from, bin }: Tool, env: Record<string, stri
   return join(dir, 'tool', 'node_modules', '.bin', bin);
 }
 
-/** As a user edits what init made: where the service is, and the page to read. */
+/** Edits the new project: the URL of the service, and the page to read. */
 function edit(project: string, stack: Stack): void {
   const given = readFileSync(join(project, '.env'), 'utf8');
   const own = given
@@ -113,8 +112,8 @@ async function runHere(dev: Group, port: string): Promise<void> {
   match(text, 'The inn');
 }
 
-/** Without waiting; then what has become of it. sdk-functions has the flag and ignores it. */
-async function laterToo(
+/** Invokes without waiting, then polls the status. sdk-functions ignores the flag. */
+async function invokeWithoutWaiting(
   command: readonly string[],
   id: string,
   where: Parameters<typeof shell>[1],
@@ -162,7 +161,7 @@ for (const tool of TOOLS) {
     is(invoked.code, 0, invoked.stdout + invoked.stderr);
     match(invoked.stdout, 'The inn');
 
-    if (tool.from !== undefined) await laterToo(command, id, inProject);
+    if (tool.from !== undefined) await invokeWithoutWaiting(command, id, inProject);
     const nobody = await shell([...command, 'invoke', crypto.randomUUID()], inProject);
     is(nobody.code, 1);
     match(nobody.stdout + nobody.stderr, /[Ff]unction/);

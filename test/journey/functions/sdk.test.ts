@@ -4,12 +4,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
 import { ended, invoke, publish } from '../../support/clients/functions.ts';
-import { boot, type Stack } from '../../support/service/stack.ts';
+import { type Stack, shareStack } from '../../support/service/stack.ts';
 
 const UNKNOWN = '01a1fbc0-0000-7000-8000-000000000000';
 const sdk = suite('sdk');
+const service = shareStack();
 
-/** The client, and how many requests it made. */
+/** The client, and the count of its requests. */
 function clientOf({ url, apiKey }: Stack) {
   const sent = { count: 0 };
   const counting: typeof fetch = (...request) => {
@@ -29,7 +30,7 @@ async function errorOf(promise: Promise<unknown>): Promise<APIError> {
 }
 
 sdk('contexts: created, read, renewed and deleted', async () => {
-  await using stack = await boot();
+  const stack = await service.get();
   const { client, sent } = clientOf(stack);
   const made = await client.contexts.create({ name: ' Larder ', projectId: stack.projectId });
   assert.match(made.publicKey, /^-----BEGIN PUBLIC KEY-----/);
@@ -51,7 +52,7 @@ sdk('contexts: created, read, renewed and deleted', async () => {
 });
 
 sdk('projects: listed, read, and their usage', async () => {
-  await using stack = await boot();
+  const stack = await service.get();
   const { client } = clientOf(stack);
   const [project] = await client.projects.list();
   assert.is(project?.id, stack.projectId);
@@ -59,7 +60,7 @@ sdk('projects: listed, read, and their usage', async () => {
   for (const count of [project?.concurrency, project?.defaultTimeout]) {
     assert.type(count, 'number');
   }
-  // `storage` is beside what the client knows
+  // the client has no type for `storage`
   const { browserMinutes, proxyBytes } = await client.projects.usage(stack.projectId);
   assert.equal([browserMinutes, proxyBytes], [0, 0]);
   assert.is((await errorOf(client.projects.retrieve(UNKNOWN))).status, 404);
@@ -73,7 +74,7 @@ sdk('projects: listed, read, and their usage', async () => {
 });
 
 sdk('sessions: read with their logs and recordings', async () => {
-  await using stack = await boot();
+  const stack = await service.get();
   const { client } = clientOf(stack);
   const { trivial } = await publish(stack);
   const { id } = await invoke(stack, must(trivial, 'trivial'));
@@ -102,7 +103,7 @@ sdk('sessions: read with their logs and recordings', async () => {
 });
 
 sdk('webhooks: created, listed, changed, rotated and deleted', async () => {
-  await using stack = await boot();
+  const stack = await service.get();
   const { client, sent } = clientOf(stack);
   const endpoint = 'https://127.0.0.1:8443/hook';
   const eventTypes = ['functions.invocations.failed', 'functions.invocations.completed'] as const;
@@ -130,5 +131,7 @@ sdk('webhooks: created, listed, changed, rotated and deleted', async () => {
   assert.is((await errorOf(client.webhooks.retrieve(made.id))).status, 404);
   assert.equal((await client.webhooks.list()).data, []);
 });
+
+sdk('the service of these tests leaves nothing', () => service.end());
 
 sdk.run();

@@ -1,7 +1,6 @@
 /**
- * Secrets that are marked go through the main job at log level trace, and are looked for where they
- * must not be: in what the service prints, in its files as plain text, and in what other processes
- * of this machine could read (proto/spec/rest.md 6).
+ * Runs the main job with marked secrets at log level trace. No secret may be in the output of the
+ * service, in its files as plain text, or in what other processes can read (proto/spec/rest.md 6).
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +32,7 @@ defineFn('bad', async (ctx, params) => {
 `,
 };
 
-secrets('no secret is printed, stored as it is, or shown to other processes', async () => {
+secrets('no secret is printed, stored in plain text, or visible to other processes', async () => {
   await using receiver = await startReceiver();
   await using stack = await boot({
     webhookCa: receiver.caPath,
@@ -70,13 +69,13 @@ secrets('no secret is printed, stored as it is, or shown to other processes', as
     expectNone(`process ${family.command}`, shown.join('\0'), { ...named, ...contents, ...key });
   }
   await stack.kill('SIGTERM');
-  expectNone('what it printed', stack.logs(), { ...named, ...contents, ...key });
-  const { 'session token': _one, 'other token': _other, ...stored } = named; // results hold those
+  expectNone('the output', stack.logs(), { ...named, ...contents, ...key });
+  const { 'session token': _one, 'other token': _other, ...stored } = named; // in results
   assert.match(stack.logs(), /"level":"debug"/);
   const paths = filesOf(stack.dataDir);
   assert.ok(
     paths.some((path) => textOf(path).includes(PARAM)),
-    'what is stored can be found',
+    'the search finds stored text',
   );
   for (const path of paths) {
     if (/keys\/\w+\.token$/.test(path)) continue;
@@ -84,7 +83,7 @@ secrets('no secret is printed, stored as it is, or shown to other processes', as
   }
 });
 
-/** Requests that fail in many ways, with what is secret in each place of them. */
+/** Requests that fail in many ways, with a secret in each of their parts. */
 async function failures(stack: Stack): Promise<void> {
   const wrong = { 'x-svc-api-key': `${stack.apiKey}x`, cookie: COOKIE };
   assert.is((await stack.fetch('/v1/contexts', { headers: wrong })).status, 401);
@@ -120,12 +119,12 @@ function textOf(path: string): string {
     return readFileSync(path, 'latin1');
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
-    if (['ENOENT', 'ESRCH'].includes(code)) return ''; // it ended meanwhile
+    if (['ENOENT', 'ESRCH'].includes(code)) return ''; // the process has ended
     throw error;
   }
 }
 
-/** All but caches of packages, which hold what others wrote. */
+/** All files except caches of packages. */
 function filesOf(directory: string): string[] {
   return readdirSync(directory, { recursive: true, encoding: 'utf8' })
     .filter((name) => !name.startsWith('cache/npm') && !name.startsWith('cache/chromium'))

@@ -1,4 +1,4 @@
-/** The single executable alone: no Node, no npm, no checkout, nothing in PATH. */
+/** The single executable alone: no Node, no npm, no checkout, an empty PATH. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,12 +14,12 @@ import { tempDirectory } from '../../support/temp.ts';
 
 const journey = suite('binary');
 
-journey('does the main job in its sandbox, with nothing else in reach', async () => {
+journey('the executable publishes, invokes and delivers webhooks with an empty PATH', async () => {
   await using dir = await builtBinary();
   equal(readdirSync(dir.path), ['tabern']);
   await using cache = tempDirectory();
   const program = join(dir.path, 'tabern');
-  // an npm that runs this test is no longer there either
+  // also without the npm that runs this test
   const alone = { PATH: '/nonexistent', TABERN_CACHE_DIR: cache.path, npm_execpath: '' };
   await using receiver = await startReceiver();
   await using site = await startSite();
@@ -35,7 +35,8 @@ journey('does the main job in its sandbox, with nothing else in reach', async ()
 
   await mainJob(stack, { receiver, siteUrl: `${site.url}/` });
 
-  for (const path of ['/openapi.json', '/docs', '/docs/docs.js', '/docs/swagger-ui-bundle.js']) {
+  const pages = ['/docs', '/docs/api', '/docs/sessions', '/docs/guide.js', '/docs/search.json'];
+  for (const path of ['/openapi.json', '/llms.txt', '/docs/swagger-ui-bundle.js', ...pages]) {
     is((await stack.fetch(path)).status, 200, path);
   }
   match(stack.logs(), /"msg":"sandbox is bwrap"/);
@@ -45,11 +46,11 @@ journey('does the main job in its sandbox, with nothing else in reach', async ()
   is(programs.filter((one) => one === ino).length >= 2, true, 'the service and its runner');
   is(programs.includes(statSync(process.execPath).ino), false);
   await stack.kill('SIGTERM');
-  expectMended(program, cache.path);
+  expectRepaired(program, cache.path);
 });
 
-/** A cleaner of caches, and directories that cannot be trusted or made. */
-function expectMended(program: string, cache: string): void {
+/** A cache without its modules is repaired; an unsafe or impossible directory is refused. */
+function expectRepaired(program: string, cache: string): void {
   const run = (at: string) => {
     const env = { PATH: '/nonexistent', TABERN_CACHE_DIR: at };
     return spawnSync(program, ['version'], { env, encoding: 'utf8' });
@@ -57,16 +58,16 @@ function expectMended(program: string, cache: string): void {
   const trees = readdirSync(cache);
   rmSync(join(cache, trees[0] ?? '', 'node_modules'), { recursive: true });
   match(run(cache).stdout, /^\d+\.\d+\.\d+/);
-  equal(readdirSync(cache), trees, 'nothing is left aside');
+  equal(readdirSync(cache), trees, 'no temporary directory is left');
 
   chmodSync(cache, 0o777);
   const refused = run(cache);
   is(refused.status, 78);
   match(refused.stderr, /others may write to it; set TABERN_CACHE_DIR to a directory of yours/);
-  is(run(join(program, 'below')).status, 78, 'no directory can be there');
+  is(run(join(program, 'below')).status, 78, 'no directory can be created there');
 }
 
-/** Its file's inode: a jail has another path for it. */
+/** The inode of the file: its path is different in a jail. */
 function programOf(pid: number): number | undefined {
   return statSync(`/proc/${pid}/exe`, { throwIfNoEntry: false })?.ino;
 }

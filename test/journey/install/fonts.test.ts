@@ -1,7 +1,7 @@
 /**
- * A machine without Chrome and without a font: its `doctor`, which draws a line of text, in each
- * sandbox, from the sources and from the executable that carries a Chrome. The fonts and the Chrome
- * of this machine are covered by empty directories.
+ * `doctor` draws a line of text on a machine without Chrome and without a font: in each sandbox,
+ * from the sources and from the executable with a Chrome. Empty directories cover the fonts and the
+ * Chrome of this machine.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { builtBinary } from '../../support/service/binary.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const LAUNCHER = join(import.meta.dirname, '../../../gateway/tabern.js');
-/** Where fonts, their settings and Chromes are. */
+/** The directories of fonts, of their settings and of Chromes. */
 const COVERED = [
   ...['/usr/share/fonts', '/usr/local/share/fonts', '/etc/fonts', '/var/cache/fontconfig'],
   ...['/usr/lib/chromium', '/usr/lib64/chromium-browser', '/opt/google'],
@@ -21,7 +21,7 @@ const DRAWS = /^warn +chrome +HeadlessChrome\/[\d.]+ of the npm package/m;
 
 const fonts = suite('journey/install/fonts');
 
-/** What `doctor` says there. */
+/** The output of `doctor` on that machine. */
 async function doctor(command: string[], env: Record<string, string>): Promise<string> {
   await using dir = tempDirectory();
   const covers = COVERED.filter(existsSync).flatMap((path) => ['--tmpfs', path]);
@@ -31,12 +31,15 @@ async function doctor(command: string[], env: Record<string, string>): Promise<s
 }
 
 for (const sandbox of ['bwrap', 'landlock']) {
-  fonts(`the Chrome of the npm package draws text in ${sandbox}, without a font`, async () => {
-    match(await doctor([process.execPath, LAUNCHER], { TABERN_SANDBOX: sandbox }), DRAWS);
-  });
+  fonts(
+    `the Chrome of the npm package draws text in ${sandbox} on a machine without fonts`,
+    async () => {
+      match(await doctor([process.execPath, LAUNCHER], { TABERN_SANDBOX: sandbox }), DRAWS);
+    },
+  );
 }
 
-fonts('the executable that carries a Chrome draws text, without a font', async () => {
+fonts('the executable with a Chrome draws text on a machine without fonts', async () => {
   await using dir = await builtBinary(['--full']);
   await using cache = tempDirectory();
   const env = { TABERN_CACHE_DIR: cache.path };

@@ -1,4 +1,4 @@
-/** The whole way on a machine that allows no namespaces: build, invoke, with a real Chrome. */
+/** A build and an invocation with a real Chrome, on a machine without namespaces. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ended, invoke, publish } from '../../support/clients/functions.ts';
@@ -20,7 +20,7 @@ defineFn('title', async ({ session }) => {
 `,
 };
 
-journey('a function is published and run, and has its browser', async () => {
+journey('a function is published, and its invocation drives a browser', async () => {
   await using stack = await boot({ env: { TABERN_SANDBOX: 'landlock' } });
   const { title = '' } = await publish(stack, PROJECT);
   const { id } = await invoke(stack, title);

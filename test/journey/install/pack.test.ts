@@ -1,9 +1,9 @@
 /**
- * What `npm pack` makes, in a project of somebody else: the SDK with its types, and the command.
- * The packages that it needs are those of this checkout, as a registry may be out of reach.
+ * The package of `npm pack` in another project: the SDK with its types, and the command. Its
+ * dependencies are those of this checkout, since a registry may be unreachable.
  */
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { extract } from 'tar';
@@ -18,10 +18,11 @@ import { type TempDirectory, tempDirectory, writeTree } from '../../support/temp
 const ROOT = join(import.meta.dirname, '../../..');
 const TSC = join(ROOT, 'node_modules/.bin/tsc');
 const run = promisify(execFile);
-/** A user's program: `params` has the type that the handler says. */
+/** A user's program: `params` has the type of the handler. */
 const PROJECT = {
   'package.json': '{"name":"theirs","private":true,"type":"module"}',
   'tsconfig.json': `{"compilerOptions":{"strict":true,"module":"nodenext","target":"es2024",
+    "skipLibCheck":false,"exactOptionalPropertyTypes":true,"lib":["es2024"],
     "types":[],"noEmit":true},"files":["good.ts"]}`,
   'good.ts': `import { defineFn, type FunctionContext } from 'tabern';
 const open = async (ctx: FunctionContext, params: { url: string }) => params.url + ctx.session.id;
@@ -33,7 +34,7 @@ defineFn(7, async () => undefined);
 };
 const journey = suite('pack');
 
-/** A project with the package installed; gives its directory. */
+/** A project with the package installed; returns its directory. */
 async function theirs(): Promise<TempDirectory> {
   await using work = tempDirectory();
   for (const name of ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md']) {
@@ -61,7 +62,7 @@ async function theirs(): Promise<TempDirectory> {
   return dir;
 }
 
-journey('gives another project defineFn with types, and the command', async () => {
+journey('the npm package has defineFn with its types, and the command', async () => {
   await using dir = await theirs();
   const inProject = { cwd: dir.path, env: {} };
   const packed = join(dir.path, 'node_modules/tabern');
@@ -80,6 +81,10 @@ journey('gives another project defineFn with types, and the command', async () =
   const program = join(packed, 'gateway/tabern.js');
   const version = await shell([process.execPath, program, 'version'], inProject);
   match(version.stdout, /^\d+\.\d+\.\d+/, version.stderr);
+  const made = await shell([process.execPath, program, 'init', 'first'], inProject);
+  is(made.code, 0, made.stderr);
+  match(made.stderr, `node ${join(packed, 'dist/js/gateway/tabern.js')} publish index.ts`);
+  match(readFileSync(join(dir.path, 'first/tabern.d.ts'), 'utf8'), "declare module 'tabern'");
   await using stack = await boot({ command: [process.execPath, program] });
   const { trivial } = await publish(stack);
   const { id } = await invoke(stack, must(trivial, 'trivial'), { a: 1 });

@@ -1,4 +1,4 @@
-/** `npm start` as an operator runs it: what it prints works, and each way to end it ends all. */
+/** `npm start`: the printed command works, and each way to end it ends all processes. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -16,9 +16,9 @@ import { boot } from '../../support/service/stack.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-/** Of a start, and of an end that may drain for 30 s, on a machine that is busy. */
+/** For a start, and for an end that may drain for 30 s, on a busy machine. */
 const LIMIT_MS = 100_000;
-/** Has not ended when the service is asked to, and ends long before a drain does. */
+/** Runs when the service is stopped, and ends long before the limit of a drain. */
 const SLOW = {
   'package.json': '{"name":"slow","version":"1.0.0","private":true,"type":"module"}',
   'index.ts': `import { defineFn } from 'tabern';
@@ -27,7 +27,7 @@ defineFn('slow', () => new Promise((resolve) => setTimeout(() => resolve('whole'
 };
 const start = suite('start');
 
-start('the printed line works, and a SIGTERM for npm alone ends the whole service', async () => {
+start('the printed command works, and a SIGTERM to npm alone ends the service', async () => {
   await using dir = tempDirectory();
   const dataDir = join(dir.path, 'data');
   const { PATH, HOME } = process.env;
@@ -65,7 +65,7 @@ start('the printed line works, and a SIGTERM for npm alone ends the whole servic
   await until(() => processesNaming(dataDir).length === 0, LIMIT_MS);
 });
 
-start('a first start that nobody saw is no lost key: it is shown until it is used', async () => {
+start('the first API key is printed at each start until it has been used', async () => {
   await using dir = tempDirectory();
   const env = { TABERN_DATA: join(dir.path, 'data'), TABERN_PORT: String(await freePort()) };
   const keyShown = async (
@@ -91,7 +91,7 @@ start('a first start that nobody saw is no lost key: it is shown until it is use
   is(await keyShown(), undefined);
 });
 
-start('Ctrl-C, which a terminal sends to the whole group, lets what runs finish', async () => {
+start('a running invocation completes after Ctrl-C, a SIGINT to the process group', async () => {
   await using stack = await boot();
   const { slow } = await publish(stack, SLOW);
   const { id } = await invoke(stack, must(slow, 'slow'));

@@ -1,4 +1,4 @@
-/** A service is backed up while a session is driven; what is restored serves the same objects. */
+/** A backup during a driven session; the restored service serves the same objects. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -20,7 +20,7 @@ const env = { TABERN_SESSION_GRACE_MS: '200' };
 
 type Replays = { pages: { pageId: string }[] };
 
-/** One that has ended, with a video; its id. */
+/** An ended session with a video; returns its id. */
 async function recorded(stack: Stack, url: string): Promise<string> {
   type Session = { id: string; connectUrl: string; status: string };
   const { id, connectUrl } = await stack.call<Session>('/v1/sessions', { json: {} });
@@ -50,7 +50,7 @@ async function videoOf(url: string, apiKey: string, id: string): Promise<Buffer>
   return Buffer.from(await answer.arrayBuffer());
 }
 
-journey('sessions, videos, contexts and webhooks are there again, byte for byte', async () => {
+journey('a restore has the sessions, videos, contexts and webhooks, byte for byte', async () => {
   await using site = await startSite();
   await using stack = await boot({ env });
   const id = await recorded(stack, site.url);
@@ -86,15 +86,15 @@ journey('sessions, videos, contexts and webhooks are there again, byte for byte'
     TABERN_WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
   });
   try {
-    await using door = await openJudged(service.url);
+    await using proxied = await openJudged(service.url);
     const headers = { 'x-svc-api-key': stack.apiKey };
     const after = await Promise.all(
-      paths.map(async (path) => (await fetch(door.url + path, { headers })).json()),
+      paths.map(async (path) => (await fetch(proxied.url + path, { headers })).json()),
     );
     equal(after, before);
-    ok((await videoOf(door.url, stack.apiKey, id)).equals(video));
+    ok((await videoOf(proxied.url, stack.apiKey, id)).equals(video));
     const path = `/v1/webhooks/${hook.id}/secret`;
-    const rotated = await fetch(door.url + path, { method: 'POST', headers });
+    const rotated = await fetch(proxied.url + path, { method: 'POST', headers });
     is(rotated.status, 200, 'its secrets open');
   } finally {
     await endService(service, 'SIGTERM', STOP_LIMIT_MS);

@@ -1,4 +1,4 @@
-/** Cancelling, waiting and asking twice, over REST and gRPC, with a handler that runs. */
+/** Cancelling, waiting and repeating, over REST and gRPC, with a running handler. */
 import { join } from 'node:path';
 import { credentials } from '@grpc/grpc-js';
 import { suite } from 'uvu';
@@ -29,7 +29,7 @@ async function json(answer: Response): Promise<Invocation> {
   return (await answer.json()) as Invocation;
 }
 
-test('an outcome is waited for, a key runs once, and what runs can be cancelled', async () => {
+test('an invocation is awaited, runs once per idempotency key and is cancelled', async () => {
   await using stack = await boot();
   const built = await publish(stack, PROJECT);
   const [quick, endless] = [must(built['quick'], 'quick'), must(built['endless'], 'endless')];

@@ -1,4 +1,4 @@
-/** `tabern doctor` as an operator runs it: five faults are planted, each is found. */
+/** `tabern doctor` finds each of five planted faults. */
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -23,7 +23,7 @@ async function diagnose(env: Record<string, string>) {
   return { isFit, failed: failed.map(({ check }) => check), findings };
 }
 
-journey('a healthy machine is fit, also while the service runs', async () => {
+journey('a healthy machine passes, also while the service runs', async () => {
   await using dir = tempDirectory();
   const env = { TABERN_DATA: join(dir.path, 'data'), TABERN_PORT: String(await freePort()) };
   await using _ = await startCore(env);
@@ -34,7 +34,7 @@ journey('a healthy machine is fit, also while the service runs', async () => {
   match(says, /Chrome\/\d+/);
 });
 
-journey('five planted faults are found, each with what to do', async () => {
+journey('five planted faults are found, each with its fix', async () => {
   await using dir = tempDirectory();
   const dataDir = join(dir.path, 'data');
   {

@@ -1,4 +1,4 @@
-/** An operator's view of a running service: GET /readyz, and one GET /metrics for all of it. */
+/** Monitoring of a running service: GET /readyz, and one GET /metrics for all roles. */
 import { chromium } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -8,7 +8,7 @@ import { boot } from '../../support/service/stack.ts';
 
 const journey = suite('journey/operations/metrics');
 
-journey('a session is seen by all three roles in one answer, and nobody’s name is', async () => {
+journey('one response has the metrics of all roles, without ids, keys or addresses', async () => {
   const listen = `127.0.0.1:${await freePort()}`;
   const env = { TABERN_METRICS_LISTEN: listen, TABERN_SESSION_GRACE_MS: '100' };
   await using stack = await boot({ env });

@@ -1,16 +1,18 @@
-/** `tabern sessions`, `contexts` and `webhooks` against the real service. */
+/** The commands of a project's resources against the real service. */
 import { suite } from 'uvu';
 import { equal, is, match, not, ok } from 'uvu/assert';
 import { type Action, act } from '../../../runner/cli/objects.ts';
+import { ended, invoke, publish } from '../../support/clients/functions.ts';
 import { until } from '../../support/poll.ts';
 import { tabern } from '../../support/service/command.ts';
-import { boot, type Stack } from '../../support/service/stack.ts';
+import { type Stack, shareStack } from '../../support/service/stack.ts';
 
 const journey = suite('journey/operations/objects');
+const service = shareStack();
 
 type Options = Record<string, string | boolean>;
 
-/** What a command prints. */
+/** The output of a command. */
 async function said(
   stack: Stack,
   action: Action,
@@ -23,6 +25,7 @@ async function said(
     apiKey: stack.apiKey,
     cwd: '/',
     pollMs: 20,
+    userDir: () => stack.dataDir,
     print: (line: string) => void lines.push(line),
     say: (line: string) => void lines.push(line),
   };
@@ -40,7 +43,7 @@ async function refused(promise: Promise<unknown>): Promise<string> {
 }
 
 journey('sessions from the command line, from their start to their end', async () => {
-  await using stack = await boot();
+  const stack = await service.get();
   const created = await said(stack, 'sessions create', [], { keepAlive: true, timeout: '600' });
   const [id = '', connectUrl = ''] = created.split('\n');
   match(connectUrl, /^ws:\/\/.*signingKey=/);
@@ -59,8 +62,29 @@ journey('sessions from the command line, from their start to their end', async (
   match(await refused(said(stack, 'sessions create', [], { body: '[]' })), /JSON object/);
 });
 
+journey('functions, invocations and builds from the command line', async () => {
+  const stack = await service.get();
+  const { trivial = '' } = await publish(stack);
+  const { id: run } = await invoke(stack, trivial);
+  await ended(stack, run);
+  match(await said(stack, 'functions list'), new RegExp(`^${trivial}  trivial `, 'm'));
+  equal(JSON.parse(await said(stack, 'functions get', ['trivial'], { json: true })).id, trivial);
+  match(await said(stack, 'functions versions', ['trivial']), /^ID +CREATED AT\n[0-9a-f-]{36} /);
+  match(await said(stack, 'invocations list', ['trivial']), new RegExp(`^${run}  COMPLETED `, 'm'));
+  not.match(await said(stack, 'invocations list', [trivial], { status: 'FAILED' }), run);
+  match(await said(stack, 'invocations get', [run]), /^status +COMPLETED$/m);
+  const builds = JSON.parse(await said(stack, 'builds list', [], { json: true }));
+  const [{ id: build = '' }] = builds;
+  match(await said(stack, 'builds get', [build]), /^status +COMPLETED$/m);
+  match(await said(stack, 'builds logs', [build]), /\d{2}:\d{2}:\d{2}\.\d{3} info /);
+  match(
+    await refused(said(stack, 'functions get', ['nothing'])),
+    /no function "nothing"; `tabern functions list`/,
+  );
+});
+
 journey('contexts and webhooks from the command line', async () => {
-  await using stack = await boot();
+  const stack = await service.get();
   const id = await said(stack, 'contexts create', ['shop']);
   match(await said(stack, 'contexts list'), new RegExp(`^${id}  shop `, 'm'));
   equal(JSON.parse(await said(stack, 'contexts get', [id], { json: true })).name, 'shop');
@@ -90,5 +114,7 @@ journey('contexts and webhooks from the command line', async () => {
   match(wrong.err, /^401 Invalid API key/);
   not.match(wrong.err, /wrong-key/);
 });
+
+journey('the service of these tests leaves nothing', () => service.end());
 
 journey.run();

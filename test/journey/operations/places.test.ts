@@ -1,6 +1,6 @@
 /**
- * A project that takes every place it can get, with work that does not end, beside another one:
- * the other's session, invocation and build begin as if it were alone.
+ * One project fills all slots with endless work: a session, an invocation and a build of another
+ * project start nevertheless.
  */
 import { suite } from 'uvu';
 import { equal, is } from 'uvu/assert';
@@ -18,7 +18,7 @@ import { boot, type Stack } from '../../support/service/stack.ts';
 const journey = suite('journey/operations/places');
 
 const PLACES = { TABERN_SESSIONS_MAX: '2', TABERN_INVOCATIONS_MAX: '2', TABERN_BUILDS_MAX: '2' };
-/** What the first project wants of each kind: more than there are places. */
+/** The first project's requests of each kind: more than the slots. */
 const WANTED = 3;
 const MANIFEST = '{"name":"held","version":"1.0.0","private":true,"type":"module"}';
 const NEVER = 'new Promise((resolve) => setTimeout(resolve, 900_000))';
@@ -26,7 +26,7 @@ const HELD = {
   'package.json': MANIFEST,
   'index.ts': `import { defineFn } from 'tabern';\ndefineFn('held', () => ${NEVER});\n`,
 };
-/** Its bundle does not finish loading; two minutes end it. */
+/** The bundle does not finish loading; the build ends after two minutes. */
 const HELD_BUILD = { 'package.json': MANIFEST, 'index.ts': `await ${NEVER};\n` };
 
 type Tenant = Pick<Stack, 'call' | 'projectId' | 'logs'>;
@@ -39,7 +39,7 @@ async function newTenant(stack: Stack): Promise<Tenant> {
   return { call, projectId: project?.id ?? '', logs: stack.logs };
 }
 
-/** Resolves when all that was asked for is there and some of it runs. */
+/** Resolves when all requests are accepted and some are running. */
 const filled = (list: () => Promise<One[]>) =>
   until(async () => {
     const all = await list();
@@ -52,7 +52,7 @@ const statuses = async (list: () => Promise<One[]>) =>
 const KEPT = ['PENDING', 'PENDING', 'RUNNING'];
 const many = Array.from({ length: WANTED });
 
-journey('who takes every place for invocations leaves one to a project that has none', async () => {
+journey('invocations of one project leave a slot to another project', async () => {
   await using stack = await boot({ env: PLACES });
   const other = await newTenant(stack);
   const { held = '' } = await publish(stack, HELD);
@@ -68,10 +68,10 @@ journey('who takes every place for invocations leaves one to a project that has 
   await Promise.all(invocations.map(cancel));
 });
 
-journey('who takes every place for sessions leaves one to a project that has none', async () => {
+journey('sessions of one project leave a slot to another project', async () => {
   await using stack = await boot({ env: PLACES });
   const other = await newTenant(stack);
-  // a create is answered when its browser has started, or after 25 s
+  // the response arrives when the browser has started, or after 25 s
   const creating = many.map(() => stack.call('/v1/sessions', { json: { keepAlive: true } }));
   const list = () => stack.call<One[]>('/v1/sessions');
   await filled(list);
@@ -88,7 +88,7 @@ journey('who takes every place for sessions leaves one to a project that has non
   await Promise.all(creating);
 });
 
-journey('who takes every place for builds leaves one to a project that has none', async () => {
+journey('builds of one project leave a slot to another project', async () => {
   await using stack = await boot({ env: PLACES });
   const other = await newTenant(stack);
   const building = many.map(() => publish(stack, HELD_BUILD).catch(() => {}));
@@ -96,7 +96,7 @@ journey('who takes every place for builds leaves one to a project that has none'
   await filled(list);
   await publish(other);
   equal(await statuses(list), KEPT);
-  await stack.kill(); // no end of a build is waited for
+  await stack.kill(); // the builds are not awaited
   await Promise.all(building);
 });
 

@@ -1,4 +1,4 @@
-/** A project at its quotas: its sessions go on, and their logs report what is not kept. */
+/** A project at its quotas: its sessions continue, and their logs report what is not stored. */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { chromium, type Page } from 'playwright-core';
@@ -23,7 +23,7 @@ const OVER_BYTES = 2 << 20;
 type Session = { id: string; connectUrl: string; status: string };
 type Entry = { method: string; request: { params: { message?: string } } };
 
-/** Stores so many bytes of a kind for the project, as far as its quota can see. */
+/** Adds so many bytes of a kind to the project's usage. */
 function fill({ dataDir, projectId }: Stack, kind: string): void {
   using opened = new DisposableStack();
   const db = opened.adopt(new Sqlite(join(dataDir, 'tabern.db')), (one) => one.close());
@@ -43,7 +43,7 @@ async function download(page: Page): Promise<void> {
   await begun;
 }
 
-journey('a session at its project’s quotas goes on, and its log reports it', async () => {
+journey('a session at its project’s quotas continues, and its log has a warning', async () => {
   await using site = await startSite();
   await using stack = await boot({ env: QUOTAS });
   const context = await stack.call<{ id: string }>('/v1/contexts', { json: {} });

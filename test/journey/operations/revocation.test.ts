@@ -1,4 +1,4 @@
-/** A key that is revoked ends what it opened, in a real Chrome, and nothing else. */
+/** A revoked key closes its own connections and live views only, with a real Chrome. */
 import { once } from 'node:events';
 import { suite } from 'uvu';
 import { equal, is } from 'uvu/assert';

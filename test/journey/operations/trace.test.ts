@@ -1,4 +1,4 @@
-/** One trace from the client's own span to what the runner did, over three processes. */
+/** One trace from the client's span to the steps of the runner, over three processes. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,14 +27,14 @@ defineFn('throws', async () => { throw new Error('${SECRET}'); });
 
 type Span = Made & { pid: number };
 
-/** Those of one trace, once its work has ended; each below the one before it. */
+/** The spans of one trace, after the end of its work. */
 function readTrace(file: string, traceId: string): Span[] {
   const lines = readFileSync(file, 'utf8').trim().split('\n');
   const spans = lines.map((line) => JSON.parse(line) as Span);
   return spans.filter(({ own }) => own.traceId === traceId);
 }
 
-/** The names from the client's span down to the one of that name. */
+/** The names from the client's span down to the span of that name. */
 function pathTo(spans: readonly Span[], name: string): string[] {
   const path: string[] = [];
   for (let at = spans.find((one) => one.name === name); at !== undefined; ) {
@@ -45,7 +45,7 @@ function pathTo(spans: readonly Span[], name: string): string[] {
   return path;
 }
 
-/** A traceparent of the client's, and the id of its trace. */
+/** A traceparent of a client, and the id of its trace. */
 function client(digit: string): { traceId: string; headers: { traceparent: string } } {
   const traceId = digit.repeat(32);
   return { traceId, headers: { traceparent: `00-${traceId}-${'e'.repeat(16)}-01` } };
@@ -53,7 +53,7 @@ function client(digit: string): { traceId: string; headers: { traceparent: strin
 
 type Client = ReturnType<typeof client>;
 
-/** The service with an SDK in it, and what that SDK was given. */
+/** The service with an OpenTelemetry SDK, and the spans that the SDK received. */
 async function bootTraced() {
   await using stack = new AsyncDisposableStack();
   const file = join(stack.use(tempDirectory()).path, 'spans');
@@ -75,7 +75,7 @@ async function bootTraced() {
 
 type Traced = Awaited<ReturnType<typeof bootTraced>>;
 
-/** Runs it once; gives the invocation's id. */
+/** Invokes the function once; returns the invocation's id. */
 async function run({ service }: Traced, functionId: string, { headers }: Client, body: object) {
   const path = `/v1/functions/${functionId}/invoke`;
   const { id } = await service.call<{ id: string }>(path, { json: body, headers });
@@ -135,21 +135,18 @@ async function expectBuild(traced: Traced) {
   }
 }
 
-journey(
-  'what was asked for is in the trace of its request, down to the runner’s steps',
-  async () => {
-    await using traced = await bootTraced();
-    const { service } = traced;
-    const functions = await publish(service, FILES);
-    await expectInvocations(traced, functions);
-    await expectSession(traced);
-    await expectBuild(traced);
-    const text = traced.text();
-    for (const word of [SECRET, service.apiKey, service.projectId, 'about:blank']) {
-      assert.not.ok(text.includes(word), word);
-    }
-    assert.not.ok(text.includes('"pid":-1'), 'no thread has an SDK of its own');
-  },
-);
+journey('a trace has all spans of its request, down to the runner’s steps', async () => {
+  await using traced = await bootTraced();
+  const { service } = traced;
+  const functions = await publish(service, FILES);
+  await expectInvocations(traced, functions);
+  await expectSession(traced);
+  await expectBuild(traced);
+  const text = traced.text();
+  for (const word of [SECRET, service.apiKey, service.projectId, 'about:blank']) {
+    assert.not.ok(text.includes(word), word);
+  }
+  assert.not.ok(text.includes('"pid":-1'), 'no thread has an SDK of its own');
+});
 
 journey.run();

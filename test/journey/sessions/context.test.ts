@@ -1,6 +1,6 @@
 /**
- * A login that survives: through real Chromes, a real site and the public interface. Each test says
- * what must be there in the next session, and what must not.
+ * A login that is kept in a context, with real Chromes, a real site and the public interface. Each
+ * test checks the state of the next session.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -61,7 +61,7 @@ async function warnings({ stack }: Scene, id: string): Promise<string[]> {
   return logs.filter(({ level }) => level === 'warn').map(({ message }) => message);
 }
 
-/** Once its handler has said that it was there. */
+/** Resolves when the handler has visited the site. */
 async function visited({ stack }: Scene, id: string): Promise<void> {
   const path = `/v1/functions/invocations/${id}/logs`;
   await until(async () => (await stack.call(path))['total'] === 1);
@@ -74,12 +74,12 @@ function loggedIn({ site }: Scene) {
 
 const OUT = { cookie: false, session: false, local: null, tab: null, indexed: null };
 
-journey('a login by sessionConfig is there for the next, by sessionCreateParams', async () => {
+journey('a login saved with sessionConfig is loaded with sessionCreateParams', async () => {
   await using scene = await openScene();
   equal(await go(scene, { path: '/', persist: false }), OUT);
   await go(scene, { path: '/login' });
   equal(await go(scene, { path: '/', persist: false }), loggedIn(scene));
-  // what a session without persist changes is gone with it
+  // not saved without persist
   equal(await go(scene, { path: '/logout', persist: false }), {
     ...loggedIn(scene),
     ...out(),
@@ -87,24 +87,24 @@ journey('a login by sessionConfig is there for the next, by sessionCreateParams'
   equal(await go(scene, { path: '/', persist: true }), loggedIn(scene));
   await scene.stack.restart();
   equal(await go(scene, { path: '/', persist: false }), loggedIn(scene));
-  await until(() => !hasProfile(scene)); // an invocation is told to be over before its Chrome goes
+  await until(() => !hasProfile(scene)); // the outcome is reported before Chrome ends
   expectSealed(scene);
   await expectForeign(scene);
 });
 
-/** What /logout answers with: it still got the cookies. */
+/** The response of /logout, whose request still has the cookies. */
 function out() {
   return { local: null, tab: null, indexed: null };
 }
 
-/** While a session has its context open. */
+/** Whether a session has its context open. */
 function hasProfile({ stack }: Scene): boolean {
   const run = join(stack.dataDir, 'run');
   const ofRunners = readdirSync(run).map((name) => join(run, name));
   return ofRunners.some((dir) => readdirSync(dir).some((name) => name.startsWith('context-')));
 }
 
-/** Neither a file nor its name tells a secret. */
+/** Neither a file nor its name contains a secret. */
 function expectSealed({ stack, site }: Scene): void {
   const files = readdirSync(stack.dataDir, { recursive: true, withFileTypes: true });
   const blobs = files.filter((file) => file.isFile() && /blobs/.test(file.parentPath));
@@ -113,7 +113,7 @@ function expectSealed({ stack, site }: Scene): void {
   ok(bytes.some((text) => text.startsWith('TBCX\x01')));
   for (const file of files.filter((one) => one.isFile() && !/cache/.test(one.parentPath))) {
     const text = readFileSync(join(file.parentPath, file.name), 'latin1');
-    // results of invocations stand in the database: they are what the handler gave back
+    // the database has the results of invocations
     const mayTell = /^tabern\.db/.test(file.name);
     for (const [name, secret] of Object.entries(site.secrets)) {
       if (mayTell && name !== 'cookie' && name !== 'session') continue;
@@ -122,7 +122,7 @@ function expectSealed({ stack, site }: Scene): void {
   }
 }
 
-/** A key of another project reads, uses and deletes nothing of it. */
+/** A key of another project cannot read, use or delete the context. */
 async function expectForeign({ stack, contextId }: Scene): Promise<void> {
   const key = `svc_other_${crypto.randomUUID()}`;
   const project = crypto.randomUUID();
@@ -156,7 +156,7 @@ function keyed(stack: Stack, headers: Record<string, string>): Stack['call'] {
   return (path, init) => stack.call(path, { ...init, headers });
 }
 
-journey('what a handler did is saved though it throws or runs out of time', async () => {
+journey('the context is saved when the handler throws or times out', async () => {
   await using scene = await openScene();
   const thrown = await start(scene, { path: '/login', next: 'throw' });
   is((await ended(scene.stack, thrown.id)).cause?.code, 'WORKLOAD_ERROR');
@@ -167,7 +167,7 @@ journey('what a handler did is saved though it throws or runs out of time', asyn
   for (const { id } of [thrown, hung]) equal(await warnings(scene, id), []);
 });
 
-journey('two sessions at once both run; the last save wins and says so', async () => {
+journey('of two sessions of a context, the last save wins, with a warning', async () => {
   await using scene = await openScene();
   const slow = await start(scene, { path: '/login', next: 'gate' });
   await visited(scene, slow.id);
@@ -180,7 +180,7 @@ journey('two sessions at once both run; the last save wins and says so', async (
   equal(await go(scene, { path: '/', persist: false }), loggedIn(scene));
 });
 
-journey('a context deleted under a session lets it run and drops its save', async () => {
+journey('a session continues when its context is deleted, and its save is dropped', async () => {
   await using scene = await openScene();
   const { stack, contextId } = scene;
   const { id } = await start(scene, { path: '/login', next: 'gate' });
@@ -199,15 +199,15 @@ journey('a context deleted under a session lets it run and drops its save', asyn
   is(heads.includes('TBCX'), false);
 });
 
-journey('a runner killed in the middle of a save leaves the old content whole', async () => {
+journey('a runner killed during a save leaves the previous content intact', async () => {
   await using scene = await openScene();
   const { stack } = scene;
   await go(scene, { path: '/login' });
   const { id } = await start(scene, { path: '/logout', persist: true, next: 'gate' });
   await visited(scene, id);
   const runner = await stack.runnerPid();
-  // a service that stands still takes no save: the runner has begun one when its file is there,
-  // and cannot end it
+  // a stopped core accepts no save: the runner has begun one when its file exists,
+  // and cannot finish it
   process.kill(stack.pid, 'SIGSTOP');
   try {
     scene.site.open();
@@ -222,13 +222,13 @@ journey('a runner killed in the middle of a save leaves the old content whole', 
   equal(await go(scene, { path: '/', persist: false }), loggedIn(scene));
 });
 
-/** The sealed file appears when Chrome has closed. */
+/** The encrypted file is created after the end of Chrome. */
 function isSaving(runDir: string): boolean {
   try {
     const names = readdirSync(runDir, { recursive: true });
     return names.some((name) => String(name).endsWith('/saved'));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false; // a directory went
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false; // a directory was removed
     throw error;
   }
 }

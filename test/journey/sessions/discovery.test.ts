@@ -1,4 +1,4 @@
-/** Clients that are given an http address: their requests, and the sockets named in the answers. */
+/** Clients with an http address: their requests, and the sockets that the responses name. */
 import { once } from 'node:events';
 import CDP from 'chrome-remote-interface';
 import { chromium } from 'playwright-core';
@@ -9,9 +9,10 @@ import { WebSocket } from 'ws';
 import { must } from '../../../proto/common/must.ts';
 import { until } from '../../support/poll.ts';
 import { startSite } from '../../support/servers/site.ts';
-import { boot, type Stack } from '../../support/service/stack.ts';
+import { type Stack, shareStack } from '../../support/service/stack.ts';
 
 const test = suite('journey/sessions/discovery');
+const service = shareStack();
 type Session = { id: string; connectUrl: string; signingKey: string };
 type Target = { id: string; type: string; url: string; webSocketDebuggerUrl: string };
 
@@ -20,7 +21,7 @@ const create = (stack: Stack) => {
 };
 
 test('Playwright and Puppeteer connect by the http address of a session', async () => {
-  await using stack = await boot();
+  const stack = await service.get();
   for (const base of ['/connect', '']) {
     const { signingKey } = await create(stack);
     const address = `${stack.url}${base}?signingKey=${signingKey}`;
@@ -34,7 +35,7 @@ test('Playwright and Puppeteer connect by the http address of a session', async 
 });
 
 test('a long URL of a page is cut in the list of targets', async () => {
-  await using stack = await boot();
+  const stack = await service.get();
   const { connectUrl, signingKey } = await create(stack);
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = must(browser.contexts()[0]?.pages()[0], 'a page');
@@ -47,7 +48,7 @@ test('a long URL of a page is cut in the list of targets', async () => {
 
 test('the targets of a session are listed, opened, shown and closed, by either key', async () => {
   await using site = await startSite();
-  await using stack = await boot();
+  const stack = await service.get();
   const { id, signingKey } = await create(stack);
   const ask = async (path: string, { method = 'GET', query = `signingKey=${signingKey}` } = {}) => {
     const headers = query.startsWith('session') ? { 'x-svc-api-key': stack.apiKey } : {};
@@ -68,7 +69,7 @@ test('the targets of a session are listed, opened, shown and closed, by either k
       assert.is(await shown.text(), 'Target activated');
       const closed = await ask(`${base}/json/close/${page.id}`, { query });
       assert.is(await closed.text(), 'Target is closing');
-      // Chrome closes it after it has answered
+      // Chrome closes the page after the response
       const again = () => ask(`${base}/json/activate/${page.id}`, { query });
       await until(async () => (await again()).status === 404);
     }
@@ -90,7 +91,7 @@ test('the targets of a session are listed, opened, shown and closed, by either k
 
 test('chrome-remote-interface drives a page in its default mode', async () => {
   await using site = await startSite();
-  await using stack = await boot();
+  const stack = await service.get();
   const { signingKey } = await create(stack);
   const { hostname: host, port } = new URL(stack.url);
   const alterPath = (path: string): string => {
@@ -109,7 +110,7 @@ test('chrome-remote-interface drives a page in its default mode', async () => {
 
 test('a page socket carries the messages of that page, and ends with it', async () => {
   await using site = await startSite();
-  await using stack = await boot();
+  const stack = await service.get();
   const { signingKey } = await create(stack);
   const query = `signingKey=${signingKey}`;
   const make = async (): Promise<Target> => {
@@ -122,6 +123,8 @@ test('a page socket carries the messages of that page, and ends with it', async 
   socket.on('message', (text) => said.push(JSON.parse(String(text))));
   await once(socket, 'open');
   socket.send('{"id":1,"method":"Page.enable"}');
+  // a navigation that overtakes it changes the process, whose page then reports no load
+  await until(() => said.some(({ id }) => id === 1));
   socket.send(JSON.stringify({ id: 2, method: 'Page.navigate', params: { url: site.url } }));
   await until(() => said.some(({ method }) => method === 'Page.loadEventFired'));
   const before = said.length;
@@ -143,5 +146,7 @@ test('a page socket carries the messages of that page, and ends with it', async 
   const [, response] = await once(gone, 'unexpected-response');
   assert.is(response.statusCode, 404);
 });
+
+test('the service of these tests leaves nothing', () => service.end());
 
 test.run();

@@ -1,6 +1,6 @@
 /**
- * Files of a session, over the public interface alone: what its pages download is listed with its
- * hash and zipped, what is uploaded is readable at once, an extension is there before its user.
+ * Files of a session, over the public interface: downloads are listed with their hash and zipped,
+ * an upload is readable at once, an extension is loaded before the first client.
  */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -15,10 +15,11 @@ import { must } from '../../../proto/common/must.ts';
 import { until } from '../../support/poll.ts';
 import { manifest, zipOf } from '../../support/runner/zips.ts';
 import { startSite } from '../../support/servers/site.ts';
-import { boot, type Stack } from '../../support/service/stack.ts';
+import { boot, type Stack, shareStack } from '../../support/service/stack.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const journey = suite('journey/sessions/files');
+const service = shareStack();
 
 type Download = { id: string; filename: string; mimeType: string; size: number; checksum: string };
 type Listed = { downloads: Download[]; total: number };
@@ -59,9 +60,9 @@ async function ended(client: Browserbase, id: string): Promise<string> {
   });
 }
 
-journey('what a session’s pages download is there when it has ended', async () => {
+journey('a session’s downloads are complete when the session has ended', async () => {
   await using site = await startSite();
-  await using stack = await boot();
+  const stack = await service.get();
   const client = clientOf(stack);
   const session = await client.sessions.create({ projectId: stack.projectId });
   const empty = await client.sessions.downloads.list(session.id);
@@ -73,7 +74,7 @@ journey('what a session’s pages download is there when it has ended', async ()
   await fetchFile(page, 'invoice.csv', 'a,b');
   const second = await (await browser.newContext()).newPage();
   await second.goto(site.url);
-  // Playwright takes the contexts that it made along, and with them what they still download.
+  // Playwright's disconnection closes its contexts and aborts their downloads.
   is(await (await fetchFile(second, 'large.txt', large)).failure(), null);
   await browser.close();
   is(await ended(client, session.id), 'COMPLETED');
@@ -110,8 +111,8 @@ journey('what a session’s pages download is there when it has ended', async ()
   equal(await stack.call<Listed>(path), { downloads: [], total: 0, limit: 20, offset: 0 });
 });
 
-journey('an upload is readable by the page when it is answered', async () => {
-  await using stack = await boot();
+journey('an upload is readable by the page when the response arrives', async () => {
+  const stack = await service.get();
   const client = clientOf(stack);
   const session = await client.sessions.create({ projectId: stack.projectId });
   const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -137,9 +138,9 @@ journey('an upload is readable by the page when it is answered', async () => {
   is(late, 410);
 });
 
-journey('an extension works in its session, once, before the first client', async () => {
+journey('an extension is loaded once, before the first client of its session', async () => {
   await using site = await startSite();
-  await using stack = await boot();
+  const stack = await service.get();
   const client = clientOf(stack);
   const zip = await zipOf({
     'manifest.json': manifest({
@@ -180,7 +181,7 @@ journey('an extension works in its session, once, before the first client', asyn
   match(String(bad), '400 `file` is no extension: manifest.json must be at the root of the zip');
 });
 
-journey('where there is no full Chromium, a session with an extension says so', async () => {
+journey('without a full Chromium, a session with an extension fails with the reason', async () => {
   const program = '/usr/lib/chromium/chromium-headless-shell';
   await using stack = await boot({ env: { TABERN_CHROME: program } });
   const client = clientOf(stack);
@@ -193,5 +194,7 @@ journey('where there is no full Chromium, a session with an extension says so', 
   const [session] = await client.sessions.list();
   is(session?.status, 'ERROR');
 });
+
+journey('the service of these tests leaves nothing', () => service.end());
 
 journey.run();

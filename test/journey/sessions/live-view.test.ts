@@ -1,6 +1,6 @@
 /**
- * The live view as people meet it: in a browser of their own, alone or in a customer's page, they
- * see the session's page and drive it.
+ * The live view in a viewer's own browser, alone or in a customer's page: it shows the session's
+ * page and passes input to it.
  */
 import { once } from 'node:events';
 import { suite } from 'uvu';
@@ -19,9 +19,10 @@ import {
 } from '../../support/clients/live.ts';
 import { until } from '../../support/poll.ts';
 import { startSite } from '../../support/servers/site.ts';
-import { boot } from '../../support/service/stack.ts';
+import { shareStack } from '../../support/service/stack.ts';
 
 const journey = suite('journey/sessions/live-view');
+const service = shareStack();
 
 const LIMIT_MS = 30_000;
 const RED = '255,0,0';
@@ -29,8 +30,8 @@ const BLUE = '0,0,255';
 const LIME = '0,255,0';
 const GONE = 'browserbase-disconnected';
 
-journey('a person sees the page, clicks, types, answers, and is taken to a new tab', async () => {
-  await using stack = await boot();
+journey('a viewer sees the page, clicks, types, closes a dialog and sees a new tab', async () => {
+  const stack = await service.get();
   await using person = await openPerson();
   const { browser, page, view } = await startLive(stack);
   await page.setContent(`<body style="margin:0;background:rgb(${RED})">
@@ -44,7 +45,7 @@ journey('a person sees the page, clicks, types, answers, and is taken to a new t
   await person.page.keyboard.press('Backspace');
   await until(async () => (await page.inputValue('input')) === '', LIMIT_MS);
 
-  page.on('dialog', () => undefined); // or Playwright would dismiss it before the person sees it
+  page.on('dialog', () => undefined); // or Playwright would dismiss it before the viewer sees it
   const answered = page.evaluate(`confirm('go on?')`);
   const accept = person.page.locator('#accept');
   await accept.waitFor();
@@ -60,8 +61,8 @@ journey('a person sees the page, clicks, types, answers, and is taken to a new t
   await browser.close();
 });
 
-journey('it works in a sandboxed frame of another origin, and tells of the end', async () => {
-  await using stack = await boot();
+journey('a sandboxed frame of another origin shows the live view and its end', async () => {
+  const stack = await service.get();
   await using person = await openPerson();
   const { session, browser, page, view } = await startLive(stack);
   await paint(page, RED);
@@ -81,7 +82,7 @@ journey('it works in a sandboxed frame of another origin, and tells of the end',
   const frame = must(person.page.frames()[1], 'the frame');
   match(await frame.innerText('#over'), /The session has ended/);
 
-  // whoever comes later is told, too
+  // a later viewer receives the reason too
   await using late = await embed(view.debuggerUrl, 'allow-scripts');
   await person.page.goto(late.url);
   await until(async () => ((await person.page.evaluate('told')) as string[]).length > 0, LIMIT_MS);
@@ -89,9 +90,9 @@ journey('it works in a sandboxed frame of another origin, and tells of the end',
   await browser.close();
 });
 
-journey('the frame has tabs and an address bar; navbar=false has none', async () => {
+journey('the live view has tabs and an address bar, unless navbar=false', async () => {
   await using site = await startSite();
-  await using stack = await boot();
+  const stack = await service.get();
   await using person = await openPerson();
   const { browser, page, view } = await startLive(stack);
   await person.page.goto(view.debuggerUrl);
@@ -117,9 +118,9 @@ journey('the frame has tabs and an address bar; navbar=false has none', async ()
   await browser.close();
 });
 
-journey('an address that is entered before the line is there is gone to when it is', async () => {
+journey('an address entered before the connection opens is navigated to afterwards', async () => {
   await using site = await startSite();
-  await using stack = await boot();
+  const stack = await service.get();
   await using person = await openPerson();
   const { browser, page, view } = await startLive(stack);
   const line = Promise.withResolvers<void>();
@@ -137,7 +138,7 @@ journey('an address that is entered before the line is there is gone to when it 
 });
 
 journey('each open tab has its own links', async () => {
-  await using stack = await boot();
+  const stack = await service.get();
   await using person = await openPerson();
   const { session, browser, page } = await startLive(stack);
   await paint(page, RED);
@@ -159,8 +160,8 @@ journey('each open tab has its own links', async () => {
   await browser.close();
 });
 
-journey('a broken line is mended', async () => {
-  await using stack = await boot();
+journey('a lost connection is opened again', async () => {
+  const stack = await service.get();
   await using person = await openPerson();
   await using line = await openLine(stack.url);
   const { browser, page, view } = await startLive(stack);
@@ -173,8 +174,8 @@ journey('a broken line is mended', async () => {
   await browser.close();
 });
 
-journey("a link ends with its time, and opens no other's session", async () => {
-  await using stack = await boot();
+journey('a link expires, and gives no access to another session', async () => {
+  const stack = await service.get();
   await using person = await openPerson();
   const own = await startLive(stack);
   const other = await startLive(stack);
@@ -204,9 +205,11 @@ journey("a link ends with its time, and opens no other's session", async () => {
   await Promise.all([own.browser.close(), other.browser.close()]);
 });
 
+journey('the service of these tests leaves nothing', () => service.end());
+
 journey.run();
 
-/** The HTTP status that an upgrade is refused with. */
+/** The HTTP status of a refused upgrade. */
 async function refusalOf(url: string): Promise<number> {
   const socket = new WebSocket(url).on('error', () => undefined);
   const [, response] = await once(socket, 'unexpected-response');

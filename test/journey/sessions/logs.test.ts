@@ -7,13 +7,14 @@ import { must } from '../../../proto/common/must.ts';
 import { listen } from '../../runner/browser/lab.ts';
 import { ended, invoke, publish } from '../../support/clients/functions.ts';
 import { until } from '../../support/poll.ts';
-import { boot, type Stack } from '../../support/service/stack.ts';
+import { type Stack, shareStack } from '../../support/service/stack.ts';
 
 const test = suite('journey/sessions/logs');
+const service = shareStack();
 /** Ours: an entry is readable a second after it happened; a loaded machine takes longer. */
 const LOGGED_LIMIT_MS = 20_000;
 
-/** Fills a page with what no picture format makes small. */
+/** Fills a page with noise, which no image format compresses. */
 const NOISE = `{
   const canvas = document.body.appendChild(document.createElement('canvas'));
   canvas.width = canvas.height = 600;
@@ -38,7 +39,7 @@ type Entry = {
 
 const logsOf = (stack: Stack, id: string) => stack.call<Entry[]>(`/v1/sessions/${id}/logs`);
 
-/** A site with a form, whose answers set a cookie. */
+/** A site with a form, whose responses set a cookie. */
 async function openSite() {
   const server = createServer((_, response) => {
     response.setHeader('set-cookie', 'login=the-secret');
@@ -52,8 +53,8 @@ async function openSite() {
   };
 }
 
-test('what a client does is read while it does it, by page, without secrets', async () => {
-  await using stack = await boot();
+test('the log of a running session is readable by page and has no secrets', async () => {
+  const stack = await service.get();
   using site = await openSite();
   const { id, connectUrl } = await stack.call<Session>('/v1/sessions', { json: {} });
   const browser = await chromium.connectOverCDP(connectUrl);
@@ -133,8 +134,8 @@ function check(entries: readonly Entry[], id: string, siteUrl: string): void {
   }
 }
 
-test('a session that is not to be logged has no log', async () => {
-  await using stack = await boot();
+test('a session with logSession false has no log', async () => {
+  const stack = await service.get();
   const json = { browserSettings: { logSession: false } };
   const { id, connectUrl } = await stack.call<Session>('/v1/sessions', { json });
   const browser = await chromium.connectOverCDP(connectUrl);
@@ -148,8 +149,8 @@ test('a session that is not to be logged has no log', async () => {
   assert.equal(await logsOf(stack, id), []);
 });
 
-test('the session of an invocation has its log once the invocation has ended', async () => {
-  await using stack = await boot();
+test('the log of an invocation’s session is stored when the invocation has ended', async () => {
+  const stack = await service.get();
   const { asks = '' } = await publish(stack, {
     'package.json': '{"name":"asks","version":"1.0.0","private":true,"type":"module"}',
     'index.ts': `import { defineFn } from 'tabern';
@@ -174,8 +175,8 @@ defineFn('asks', async (ctx) => {
   assert.match(String(entry?.response?.result['product']), /Chrome/);
 });
 
-test('a host that cannot be reached is a net error, and its reason a warning', async () => {
-  await using stack = await boot();
+test('an unreachable host is a net error, and the log has a warning with the reason', async () => {
+  const stack = await service.get();
   const { id, connectUrl } = await stack.call<Session>('/v1/sessions', { json: {} });
   const browser = await chromium.connectOverCDP(connectUrl);
   const page = await browser.newPage();
@@ -197,5 +198,7 @@ test('a host that cannot be reached is a net error, and its reason a warning', a
   assert.match(String(closed), '10.0.0.1 is not reachable from here');
   assert.is((await warnings()).length, 3, 'each reason once');
 });
+
+test('the service of these tests leaves nothing', () => service.end());
 
 test.run();

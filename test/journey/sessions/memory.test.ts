@@ -1,4 +1,4 @@
-/** A browser that takes too much memory ends with its own session, and says so; others live on. */
+/** A browser above its memory limit ends its own session with the reason; others continue. */
 import { once } from 'node:events';
 import { chromium } from 'playwright-core';
 import { suite } from 'uvu';
@@ -7,17 +7,18 @@ import { WebSocket } from 'ws';
 import { must } from '../../../proto/common/must.ts';
 import { ended, invoke, publish } from '../../support/clients/functions.ts';
 import { until } from '../../support/poll.ts';
-import { boot, type Stack } from '../../support/service/stack.ts';
+import { boot, type Stack, shareStack } from '../../support/service/stack.ts';
 
 const test = suite('journey/sessions/memory');
 const LIMIT_MIB = 768;
 const LOSS = `the browser was lost: it used more than ${LIMIT_MIB} MiB of memory`;
 const env = { TABERN_BROWSER_MEMORY_MB: String(LIMIT_MIB) };
+const service = shareStack({ env });
 
 type Session = { id: string; status: string; connectUrl: string };
 type Entry = { method: string; request: { rawBody: string } };
 
-/** In a page: takes so many MiB in parts of 16, each of which is written to. */
+/** Script of a page: allocates so many MiB in parts of 16 and writes to each part. */
 const take = (mib: number): string => `(async () => {
   globalThis.kept = [];
   for (let taken = 0; taken < ${mib}; taken += 16) {
@@ -27,7 +28,7 @@ const take = (mib: number): string => `(async () => {
   return kept.length * 16;
 })()`;
 
-/** Tells its page to evaluate an expression. */
+/** Evaluates an expression in its page. */
 const HUNGRY = `import { defineFn } from 'tabern';
 defineFn('hungry', async (ctx, { expression }) => {
   const socket = new WebSocket(ctx.session.connectUrl);
@@ -70,12 +71,12 @@ async function visit(stack: Stack) {
   return { id, closed, evaluate, read, [Symbol.asyncDispose]: () => browser.close() };
 }
 
-test('a session ends ERROR by it, and says so to all; its neighbour lives on', async () => {
-  await using stack = await boot({ env });
+test('a session above the limit ends ERROR with the reason; another one continues', async () => {
+  const stack = await service.get();
   await using hungry = await visit(stack);
   await using modest = await visit(stack);
   assert.is(await modest.evaluate(take(128)), 128);
-  hungry.evaluate(take(8 * LIMIT_MIB)).catch(() => undefined); // never answered
+  hungry.evaluate(take(8 * LIMIT_MIB)).catch(() => undefined); // no response follows
   assert.is(await hungry.closed, `1011 ${LOSS}`);
   const status = await until(async () => {
     const one = await hungry.read();
@@ -91,8 +92,8 @@ test('a session ends ERROR by it, and says so to all; its neighbour lives on', a
   assert.is((await modest.read()).status, 'RUNNING');
 });
 
-test('an invocation fails by it as by its own fault; a modest one gives its value', async () => {
-  await using stack = await boot({ env });
+test('an invocation above the limit ends WORKLOAD_ERROR; a smaller one completes', async () => {
+  const stack = await service.get();
   const { hungry = '' } = await publish(stack, PROJECT);
   const run = async (mib: number) => {
     const { id } = await invoke(stack, hungry, { expression: take(mib) });
@@ -104,11 +105,13 @@ test('an invocation fails by it as by its own fault; a modest one gives its valu
   assert.is((await run(128)).results, 128);
 });
 
-test('0 is no limit', async () => {
+test('a limit of 0 disables the check', async () => {
   await using stack = await boot({ env: { TABERN_BROWSER_MEMORY_MB: '0' } });
   await using greedy = await visit(stack);
   assert.is(await greedy.evaluate(take(LIMIT_MIB)), LIMIT_MIB);
   assert.is((await greedy.read()).status, 'RUNNING');
 });
+
+test('the service of these tests leaves nothing', () => service.end());
 
 test.run();

@@ -1,4 +1,4 @@
-/** Places for sessions, what a session leaves in a context, and the session of an invocation. */
+/** Slots for sessions, the save of a context, and the session of an invocation. */
 import { once } from 'node:events';
 import { type Browser, chromium } from 'playwright-core';
 import { suite } from 'uvu';
@@ -27,7 +27,7 @@ function pageOf(browser: Browser) {
   return must(browser.contexts()[0]?.pages()[0], 'the default page');
 }
 
-journey('with every place taken a session waits, and is there the moment one is free', async () => {
+journey('with all slots in use, a session waits and starts when a slot is free', async () => {
   await using stack = await boot({
     env: { TABERN_SESSIONS_MAX: '1', TABERN_SESSION_GRACE_MS: '0' },
   });
@@ -37,7 +37,7 @@ journey('with every place taken a session waits, and is there the moment one is 
     const [one] = await stack.call<Session[]>('/v1/sessions?status=PENDING');
     return one;
   });
-  // a connection waits with it
+  // a connection waits for the session
   const { connectUrl } = await stack.call<Session>(`/v1/sessions/${pending.id}`);
   const client = new WebSocket(connectUrl);
   const opened = once(client, 'open');
@@ -48,7 +48,7 @@ journey('with every place taken a session waits, and is there the moment one is 
   client.close();
 });
 
-journey('above the project’s limit an upgrade is told so, with what frees a slot', async () => {
+journey('above the project’s limit, an upgrade is refused with the fix', async () => {
   await using stack = await boot({ env: { TABERN_CONCURRENCY: '1' } });
   const session = await create(stack, { keepAlive: true });
   const url = `${stack.url.replace('http', 'ws')}/?apiKey=${stack.apiKey}`;
@@ -65,7 +65,7 @@ journey('above the project’s limit an upgrade is told so, with what frees a sl
   client.close();
 });
 
-journey('what a session leaves in its context is there when it is told to have ended', async () => {
+journey('a context is saved before its session is reported as ended', async () => {
   await using site = await startSite();
   await using stack = await boot({ env: { TABERN_SESSION_GRACE_MS: '0' } });
   const { id } = await stack.call<{ id: string }>('/v1/contexts', { json: {} });
@@ -85,7 +85,7 @@ journey('what a session leaves in its context is there when it is told to have e
   equal(await visit(false, read), ['kept', 'b=kept']);
 });
 
-/** Its handler waits for a word that only another client of its browser can say. */
+/** Its handler waits for a value that another client of its browser sets. */
 const WAITING = {
   'package.json': '{"name":"waiting","version":"1.0.0","private":true,"type":"module"}',
   'index.ts': `import { defineFn } from 'tabern';
@@ -103,28 +103,25 @@ defineFn('waiting', async (ctx) => {
 `,
 };
 
-journey(
-  'the browser of an invocation is open to who has its connectUrl, while it runs',
-  async () => {
-    await using stack = await boot();
-    const { waiting = '' } = await publish(stack, WAITING);
-    const json = { params: {} };
-    const { id, sessionId } = await stack.call<Invocation>(`/v1/functions/${waiting}/invoke`, {
-      json,
-    });
-    const { connectUrl } = await stack.call<Session>(`/v1/sessions/${sessionId}`);
-    const client = new WebSocket(connectUrl);
-    await once(client, 'open');
-    const params = { url: 'data:,word' };
-    client.send(JSON.stringify({ id: 1, method: 'Target.createTarget', params }));
-    const closed = once(client, 'close');
-    is((await ended(stack, id)).status, 'COMPLETED', stack.logs());
-    const [code, reason] = await closed;
-    is(`${code} ${reason}`, '1000 the invocation has ended');
-    const late = new WebSocket(connectUrl).on('error', () => {});
-    const [, response] = await once(late, 'unexpected-response');
-    is(response.statusCode, 410);
-  },
-);
+journey('a client with the connectUrl can use the browser of a running invocation', async () => {
+  await using stack = await boot();
+  const { waiting = '' } = await publish(stack, WAITING);
+  const json = { params: {} };
+  const { id, sessionId } = await stack.call<Invocation>(`/v1/functions/${waiting}/invoke`, {
+    json,
+  });
+  const { connectUrl } = await stack.call<Session>(`/v1/sessions/${sessionId}`);
+  const client = new WebSocket(connectUrl);
+  await once(client, 'open');
+  const params = { url: 'data:,word' };
+  client.send(JSON.stringify({ id: 1, method: 'Target.createTarget', params }));
+  const closed = once(client, 'close');
+  is((await ended(stack, id)).status, 'COMPLETED', stack.logs());
+  const [code, reason] = await closed;
+  is(`${code} ${reason}`, '1000 the invocation has ended');
+  const late = new WebSocket(connectUrl).on('error', () => {});
+  const [, response] = await once(late, 'unexpected-response');
+  is(response.statusCode, 410);
+});
 
 journey.run();

@@ -1,6 +1,6 @@
 /**
- * Recordings as their users meet them: a session driven over the public interface, its videos
- * played by ffmpeg and by Chrome's own <video>, and what refuses.
+ * Recordings over the public interface: videos of a session, played by ffmpeg and by Chrome's own
+ * <video>, and refusals.
  */
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -12,12 +12,13 @@ import { must } from '../../../proto/common/must.ts';
 import { listen } from '../../runner/browser/lab.ts';
 import { until } from '../../support/poll.ts';
 import { pixelAt, probeVideo } from '../../support/runner/video.ts';
-import { boot, type Stack } from '../../support/service/stack.ts';
+import { type Stack, shareStack } from '../../support/service/stack.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const journey = suite('journey/sessions/recording');
 const LIMIT_MS = 60_000;
 const env = { TABERN_SESSION_GRACE_MS: '200' };
+const service = shareStack({ env });
 
 type Session = { id: string; status: string; connectUrl: string };
 type Download = { pageId: string; status: string; downloadUrl?: string };
@@ -31,7 +32,7 @@ async function ended(stack: Stack, { id }: Session): Promise<void> {
   }, LIMIT_MS);
 }
 
-/** Asked for, and waited for. */
+/** Requests the download and waits for it. */
 async function downloadsOf(stack: Stack, { id }: Session): Promise<Download[]> {
   const path = `/v1/sessions/${id}/recording/downloads`;
   type Answer = { downloads: Download[] };
@@ -61,7 +62,7 @@ async function startColours() {
 journey('a session is recorded, its video plays in ffmpeg and in <video>, and seeks', async () => {
   using site = await startColours();
   await using dir = tempDirectory();
-  await using stack = await boot({ env });
+  const stack = await service.get();
   const session = await create(stack);
   const browser = await chromium.connectOverCDP(session.connectUrl);
   const page = must(browser.contexts()[0]?.pages()[0], 'the default page');
@@ -112,7 +113,7 @@ journey('a session is recorded, its video plays in ffmpeg and in <video>, and se
 type Colour = [number, number, number, number];
 type Seen = { duration: number; width: number; first: Colour; last: Colour };
 
-/** Loads the video in a page, and looks at it near its end and, after that, near its start. */
+/** Loads the video in a page and reads frames near its end and then near its start. */
 const PLAY = new Function(
   'url',
   `return (async () => {
@@ -135,7 +136,7 @@ const PLAY = new Function(
         context.drawImage(video, 0, 0);
         const seen = [...context.getImageData(400, 300, 1, 1).data];
         if (seen[3] === 255) return seen;
-        await new Promise((done) => setTimeout(done, 20)); // sought, and not yet to be drawn
+        await new Promise((done) => setTimeout(done, 20)); // seeked, but not yet decoded
       }
     };
     const { duration, videoWidth: width } = video;
@@ -145,8 +146,8 @@ const PLAY = new Function(
   })()`,
 ) as (url: string) => Promise<Seen>;
 
-journey('a session that shall not be recorded, runs, or is unknown has no downloads', async () => {
-  await using stack = await boot({ env });
+journey('an unrecorded, a running and an unknown session have no recording downloads', async () => {
+  const stack = await service.get();
   const status = async (id: string, method = 'GET') =>
     (await stack.fetch(`/v1/sessions/${id}/recording/downloads`, { method })).status;
   const off = await create(stack, { browserSettings: { recordSession: false }, keepAlive: true });
@@ -159,7 +160,9 @@ journey('a session that shall not be recorded, runs, or is unknown has no downlo
     await stack.fetch(`/v1/sessions/${id}`, { method: 'DELETE' });
   for (const session of [off, running]) await ended(stack, session);
   is(await status(off.id), 422);
-  is(await status(running.id), 404); // nothing was shown
+  is(await status(running.id), 404); // no frame was shown
 });
+
+journey('the service of these tests leaves nothing', () => service.end());
 
 journey.run();

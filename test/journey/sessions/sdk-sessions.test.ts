@@ -1,4 +1,4 @@
-/** The published SDK, unmodified, through the whole life of a session. */
+/** The published SDK, unmodified, from the start to the end of a session. */
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -57,7 +57,7 @@ async function zipOf(files: Record<string, string>): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-journey('created, found, watched, released', async () => {
+journey('a session is created, listed, watched and released', async () => {
   await using stack = await boot();
   const client = clientOf(stack);
   const session = await client.sessions.create({
@@ -97,7 +97,7 @@ journey('created, found, watched, released', async () => {
   assert.is(usage.browserMinutes, 1);
 });
 
-journey('what is wrong with a request is named', async () => {
+journey('an error names the invalid field or the limit', async () => {
   await using stack = await boot({ env: { TABERN_CONCURRENCY: '1' } });
   const client = clientOf(stack, { maxRetries: 0 });
   const wrong: [object, RegExp][] = [
@@ -131,7 +131,7 @@ journey('what is wrong with a request is named', async () => {
   await client.sessions.update(next.id, { status: 'REQUEST_RELEASE' });
 });
 
-journey('files go in, files come out', async () => {
+journey('files are uploaded and downloaded', async () => {
   await using files = await startFiles();
   await using stack = await boot({ env: { TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.1/32' } });
   const client = clientOf(stack);

@@ -1,6 +1,6 @@
 /**
- * Sessions as their users meet them: published clients drive a real Chrome through the public
- * interface, and every end is what it must be.
+ * Sessions over the public interface: published clients drive a real Chrome, and every end has its
+ * close code and status.
  */
 import { once } from 'node:events';
 import { chromium } from 'playwright-core';
@@ -11,11 +11,12 @@ import { WebSocket } from 'ws';
 import { must } from '../../../proto/common/must.ts';
 import { until } from '../../support/poll.ts';
 import { startSite } from '../../support/servers/site.ts';
-import { boot, type Stack } from '../../support/service/stack.ts';
+import { boot, type Stack, shareStack } from '../../support/service/stack.ts';
 
 const journey = suite('journey/sessions/session');
 const GRACE_MS = 200;
 const env = { TABERN_SESSION_GRACE_MS: String(GRACE_MS) };
+const service = shareStack({ env });
 
 type Told = { webSocketDebuggerUrl?: unknown; Browser?: unknown };
 type Session = { id: string; status: string; connectUrl: string; signingKey: string };
@@ -23,7 +24,7 @@ type Session = { id: string; status: string; connectUrl: string; signingKey: str
 const create = (stack: Stack, json: object = {}) => stack.call<Session>('/v1/sessions', { json });
 const read = (stack: Stack, { id }: Session) => stack.call<Session>(`/v1/sessions/${id}`);
 
-/** Waits for its end; gives its status. */
+/** Waits for the end of the session; returns its status. */
 async function endOf(stack: Stack, session: Session): Promise<string> {
   const isOver = async () => {
     const { status } = await read(stack, session);
@@ -44,7 +45,7 @@ async function ask(client: WebSocket, method: string): Promise<Record<string, un
   return JSON.parse(String(bytes)).result;
 }
 
-/** How an upgrade is refused: its status and its body. */
+/** The status and the body of a refused upgrade. */
 async function refusal(url: string, headers: Record<string, string> = {}) {
   const client = new WebSocket(url, { headers }).on('error', () => {});
   const [, response] = await once(client, 'unexpected-response');
@@ -53,9 +54,9 @@ async function refusal(url: string, headers: Record<string, string> = {}) {
   return { status: response.statusCode as number, body: JSON.parse(text) };
 }
 
-journey('Playwright drives it; its leaving ends the session', async () => {
+journey('Playwright drives a session, and its disconnection ends the session', async () => {
   await using site = await startSite();
-  await using stack = await boot({ env });
+  const stack = await service.get();
   const session = await create(stack);
   is(session.status, 'RUNNING');
   const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -76,8 +77,8 @@ journey('Playwright drives it; its leaving ends the session', async () => {
   );
 });
 
-journey('Puppeteer beside another client; Browser.close is its leaving alone', async () => {
-  await using stack = await boot({ env });
+journey('Browser.close disconnects Puppeteer and leaves another client connected', async () => {
+  const stack = await service.get();
   const session = await create(stack, { keepAlive: true });
   const beside = await open(session.connectUrl);
   const browser = await puppeteer.connect({ browserWSEndpoint: session.connectUrl });
@@ -107,58 +108,55 @@ journey('Puppeteer beside another client; Browser.close is its leaving alone', a
   is((await read(stack, session)).status, 'COMPLETED');
 });
 
-journey(
-  'every form of address opens it; every wrong one is refused with the usual body',
-  async () => {
-    await using stack = await boot({ env });
-    const session = await create(stack, { keepAlive: true });
-    const ws = stack.url.replace('http', 'ws');
-    const { signingKey, id } = session;
-    const good = [
-      `${ws}/connect?signingKey=${signingKey}`,
-      `${ws}?signingKey=${signingKey}`,
-      `${ws}/?apiKey=${stack.apiKey}&sessionId=${id}`,
-      `${ws}/connect?enableProxy=true&signingKey=${signingKey}`,
-    ];
-    for (const url of good) {
-      const client = await open(url);
-      ok((await ask(client, 'Browser.getVersion'))['product'], url);
-      client.close();
-    }
-    const keyed = [{ 'X-SVC-API-Key': stack.apiKey }, { authorization: `Bearer ${stack.apiKey}` }];
-    for (const header of keyed) {
-      const headers = { ...header, origin: 'https://elsewhere.example' };
-      const withHeader = new WebSocket(`${ws}/?sessionId=${id}`, { headers });
-      await once(withHeader, 'open');
-      withHeader.close();
-    }
+journey('every form of the URL opens a session; a wrong one is refused', async () => {
+  const stack = await service.get();
+  const session = await create(stack, { keepAlive: true });
+  const ws = stack.url.replace('http', 'ws');
+  const { signingKey, id } = session;
+  const good = [
+    `${ws}/connect?signingKey=${signingKey}`,
+    `${ws}?signingKey=${signingKey}`,
+    `${ws}/?apiKey=${stack.apiKey}&sessionId=${id}`,
+    `${ws}/connect?enableProxy=true&signingKey=${signingKey}`,
+  ];
+  for (const url of good) {
+    const client = await open(url);
+    ok((await ask(client, 'Browser.getVersion'))['product'], url);
+    client.close();
+  }
+  const keyed = [{ 'X-SVC-API-Key': stack.apiKey }, { authorization: `Bearer ${stack.apiKey}` }];
+  for (const header of keyed) {
+    const headers = { ...header, origin: 'https://elsewhere.example' };
+    const withHeader = new WebSocket(`${ws}/?sessionId=${id}`, { headers });
+    await once(withHeader, 'open');
+    withHeader.close();
+  }
 
-    const missing = crypto.randomUUID();
-    const wrong: [string, number][] = [
-      ['/connect', 401],
-      ['/connect?signingKey=', 401],
-      [`/connect?signingKey=${signingKey.slice(0, -1)}x`, 401],
-      [`/connect?signingKey=${signingKey}&signingKey=${signingKey}`, 400],
-      [`/?apiKey=wrong&sessionId=${id}`, 401],
-      [`/?apiKey=${stack.apiKey}&sessionId=${missing}`, 404],
-      [`/?apiKey=${stack.apiKey}&sessionId=x`, 400],
-      ['/view?token=x', 401],
-      ['/elsewhere', 404],
-      [`/connect?signingKey=${'x'.repeat(9_000)}`, 414],
-    ];
-    for (const [path, status] of wrong) {
-      const refused = await refusal(ws + path);
-      is(refused.status, status, path);
-      equal(Object.keys(refused.body), ['statusCode', 'error', 'message'], path);
-      is(refused.body.statusCode, status);
-    }
-    ok(!stack.logs().includes(signingKey), 'no key in the log');
-    ok(!stack.logs().includes(stack.apiKey), 'no API key in the log');
-  },
-);
+  const missing = crypto.randomUUID();
+  const wrong: [string, number][] = [
+    ['/connect', 401],
+    ['/connect?signingKey=', 401],
+    [`/connect?signingKey=${signingKey.slice(0, -1)}x`, 401],
+    [`/connect?signingKey=${signingKey}&signingKey=${signingKey}`, 400],
+    [`/?apiKey=wrong&sessionId=${id}`, 401],
+    [`/?apiKey=${stack.apiKey}&sessionId=${missing}`, 404],
+    [`/?apiKey=${stack.apiKey}&sessionId=x`, 400],
+    ['/view?token=x', 401],
+    ['/elsewhere', 404],
+    [`/connect?signingKey=${'x'.repeat(9_000)}`, 414],
+  ];
+  for (const [path, status] of wrong) {
+    const refused = await refusal(ws + path);
+    is(refused.status, status, path);
+    equal(Object.keys(refused.body), ['statusCode', 'error', 'message'], path);
+    is(refused.body.statusCode, status);
+  }
+  ok(!stack.logs().includes(signingKey), 'no key in the log');
+  ok(!stack.logs().includes(stack.apiKey), 'no API key in the log');
+});
 
-journey('a client with an http address finds it; an API key alone starts one', async () => {
-  await using stack = await boot({ env });
+journey('a client connects by an http address; an API key alone starts a session', async () => {
+  const stack = await service.get();
   const session = await create(stack, { keepAlive: true });
   for (const query of [
     `signingKey=${session.signingKey}`,
@@ -185,7 +183,7 @@ journey('a client with an http address finds it; an API key alone starts one', a
   is(await endOf(stack, made), 'COMPLETED');
 });
 
-journey('a runner that is killed takes its sessions with it, and leaves nothing', async () => {
+journey('a killed runner ends its sessions and leaves no process', async () => {
   await using stack = await boot({ env });
   const session = await create(stack, { keepAlive: true });
   const client = await open(session.connectUrl);
@@ -195,11 +193,11 @@ journey('a runner that is killed takes its sessions with it, and leaves nothing'
   is(code, 1006, 'nobody was left to say more');
   is(await endOf(stack, session), 'ERROR');
   is((await refusal(session.connectUrl)).status, 410);
-  const next = await create(stack); // by the runner that took its place
+  const next = await create(stack); // by the runner that replaced it
   is(next.status, 'RUNNING');
 });
 
-journey('a service that ends tells every client why, and ends the session', async () => {
+journey('a stopping service closes every client with a reason and ends the session', async () => {
   await using stack = await boot({ env });
   const session = await create(stack, { keepAlive: true });
   const client = await open(session.connectUrl);
@@ -211,5 +209,7 @@ journey('a service that ends tells every client why, and ends the session', asyn
   await stack.restart();
   is((await read(stack, session)).status, 'ERROR');
 });
+
+journey('the service of these tests leaves nothing', () => service.end());
 
 journey.run();

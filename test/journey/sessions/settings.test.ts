@@ -1,6 +1,6 @@
 /**
- * What a session's creator may ask of its browser, over REST and seen from inside a page; and what
- * cannot be had here, said in the session's log.
+ * Settings of a session's browser, over REST and as a page sees them; warnings of unsupported
+ * settings.
  */
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
@@ -14,11 +14,12 @@ import { until } from '../../support/poll.ts';
 import { selfSigned } from '../../support/servers/certificates.ts';
 import { startHttpProxy } from '../../support/servers/proxies.ts';
 import { startSite } from '../../support/servers/site.ts';
-import { boot, type Stack } from '../../support/service/stack.ts';
+import { boot, type Stack, shareStack } from '../../support/service/stack.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const journey = suite('journey/sessions/settings');
 const LOCAL = { TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.1/32' };
+const service = shareStack({ env: LOCAL });
 
 type Session = { id: string; connectUrl: string; proxyBytes: number; status: string };
 type Driven = { session: Session; page: Page; browser: Browser };
@@ -30,7 +31,7 @@ async function drive(stack: Stack, json: object): Promise<Driven> {
   return { session, page, browser };
 }
 
-/** Its warnings, once it has some. */
+/** The warnings of the session, when there is one. */
 async function warningsOf(stack: Stack, { id }: Session): Promise<string[]> {
   type Entry = { method: string; request: { params: { message?: string } } };
   return await until(async () => {
@@ -48,9 +49,9 @@ async function ended(stack: Stack, { id }: Session): Promise<Session> {
   });
 }
 
-journey('viewport, engine and domains are as asked for', async () => {
+journey('viewport, engine and allowed domains are as requested', async () => {
   await using site = await startSite();
-  await using stack = await boot({ env: LOCAL });
+  const stack = await service.get();
   for (const engine of ['chromium', 'headless-shell']) {
     const viewport = { width: 1000, height: 600 };
     const allowedDomains = ['127.0.0.1'];
@@ -67,12 +68,12 @@ journey('viewport, engine and domains are as asked for', async () => {
   }
 });
 
-journey('any certificate will do when asked for, and only then', async () => {
+journey('an invalid certificate is accepted only with ignoreCertificateErrors', async () => {
   const server = createServer(await selfSigned(), (_, to) => void to.end('<title>signed</title>'));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   try {
-    await using stack = await boot({ env: LOCAL });
+    const stack = await service.get();
     const strict = await drive(stack, {});
     match(String(await strict.page.goto(url).catch(String)), /ERR_CERT/);
     const lax = await drive(stack, { browserSettings: { ignoreCertificateErrors: true } });
@@ -85,7 +86,7 @@ journey('any certificate will do when asked for, and only then', async () => {
   }
 });
 
-journey('an own proxy carries what its pattern names; a managed one is counted', async () => {
+journey('an external proxy has the hosts of its pattern; a managed one is metered', async () => {
   await using site = await startSite();
   const sitePort = Number(new URL(site.url).port);
   await using mine = await startHttpProxy(sitePort, { username: 'me', password: 'secret' });
@@ -113,7 +114,7 @@ journey('an own proxy carries what its pattern names; a managed one is counted',
   not.match(stack.logs(), /secret/);
 });
 
-journey('a filter list blocks its hosts, and the rest loads', async () => {
+journey('a filter list blocks its hosts, and other hosts load', async () => {
   await using site = await startSite();
   await using dir = tempDirectory();
   const list = join(dir.path, 'list.txt');
@@ -130,12 +131,12 @@ journey('a filter list blocks its hosts, and the rest loads', async () => {
       ),
     advert,
   );
-  // over plain http the refusal is an answer of the proxy's own, and never the site's
+  // over plain http the refusal is a response of the proxy, not of the site
   ok(!site.visits.includes('/rooms'), fetched);
   await ended(stack, session);
 });
 
-journey('what cannot be had here is a warning in the log', async () => {
+journey('an unsupported setting is a warning in the log', async () => {
   await using stack = await boot();
   const { session } = await drive(stack, {
     proxies: true,
@@ -147,5 +148,7 @@ journey('what cannot be had here is a warning in the log', async () => {
   }
   await ended(stack, session);
 });
+
+journey('the service of these tests leaves nothing', () => service.end());
 
 journey.run();

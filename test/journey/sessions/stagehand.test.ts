@@ -1,6 +1,5 @@
 /**
- * Stagehand 3 as published, with nothing but the addresses of this service: driving the session by
- * itself, and asking the hosted interface first.
+ * The published Stagehand 3 with the addresses of this service, in its local and its hosted mode.
  */
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -14,12 +13,12 @@ const journey = suite('journey/sessions/stagehand');
 
 type Session = { status: string; userMetadata: Record<string, unknown> };
 
-journey('both modes open a page, and leave nothing running', async () => {
+journey('Stagehand opens a page in both modes, and its session ends', async () => {
   await using site = await startSite();
   await using stack = await boot({ env: { TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.1/32' } });
   await using project = userProject('stagehand');
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier'];
-  const own = process.env as Record<string, string>; // how this machine reaches the registry
+  const own = process.env as Record<string, string>; // for the npm registry
   const installed = await shell(['npm', 'ci', ...flags], { cwd: project.path, env: own });
   is(installed.code, 0, installed.stderr);
   for (const mode of ['local', 'hosted']) {

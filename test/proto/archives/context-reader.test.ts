@@ -41,7 +41,7 @@ async function entriesOf(path: string, keys: Buffer): Promise<Entry[]> {
   return entries;
 }
 
-profile('what was sealed comes back, byte by byte', async () => {
+profile('an encrypted profile is restored byte for byte', async () => {
   await using dir = tempDirectory();
   const path = join(dir.path, 'sealed');
   const body = randomBytes(3_000_000);
@@ -93,7 +93,7 @@ profile('a damaged, cut or foreign file is one error', async () => {
 const WRONGS: Record<string, Wrong> = {
   'another magic': { magic: 'TBCY' },
   'another version': { version: 2 },
-  'keys wrapped by nobody': { wrapped: randomBytes(256) },
+  'keys that do not unwrap': { wrapped: randomBytes(256) },
   'no wrapped keys': { wrapped: Buffer.alloc(0) },
   'more wrapped keys than a key has': { wrapped: randomBytes(2_000) },
   'no ciphertext': { body: Buffer.alloc(0) },
@@ -107,7 +107,7 @@ const WRONGS: Record<string, Wrong> = {
   'a window beyond 8 MiB': { packed: hugeWindow() },
 };
 
-/** A frame that asks for a window of 128 MiB, with one empty last block. */
+/** A frame that requires a window of 128 MiB, with one empty last block. */
 function hugeWindow(): Buffer {
   return Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x88, 0x01, 0x00, 0x00]);
 }
@@ -116,7 +116,7 @@ for (const [name, wrong] of Object.entries(WRONGS)) {
   profile(`refused: ${name}`, () => expectInvalid(sealedByHand(TAR, wrong)));
 }
 
-profile('a bomb of 1,000 to 1, what unpacks or packs to too much: refused', async () => {
+profile('a bomb of 1,000 to 1 and a profile too large packed or unpacked are refused', async () => {
   await expectInvalid(sealedByHand(tarOf([{ path: 'a', body: Buffer.alloc(17 << 20) }])));
   const { packedMaxBytes, unpackedMaxBytes } = PROFILE_LIMITS;
   assert.equal([packedMaxBytes, unpackedMaxBytes], [512 * 2 ** 20, 2 * 2 ** 30]);
@@ -144,7 +144,7 @@ profile('a seal beyond the limits leaves no file', async () => {
   }
 });
 
-profile('memory stays flat while 400 MB go in and out', async () => {
+profile('memory does not grow while 400 MB are encrypted and decrypted', async () => {
   await using dir = tempDirectory();
   const path = join(dir.path, 'sealed');
   const bytes = 400_000_000;

@@ -1,7 +1,7 @@
 /**
  * The test vector of layout version 1 (proto/README.md): a file, the private key that unwraps its
- * keys, and what is in it. Whoever writes the layout in another language tries it on this. The key
- * is nobody's.
+ * keys, and its content. Implementations of the layout in other languages are tested with it. The
+ * key is used nowhere else.
  */
 
 export const VECTOR_PRIVATE_KEY = `-----BEGIN PRIVATE KEY-----

@@ -1,4 +1,4 @@
-/** Which zips are extensions, and what is said of the others. */
+/** Which zips are extensions, and the error messages of the others. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -139,7 +139,7 @@ for (const [name, zip, says, limits] of BAD) {
   });
 }
 
-test('an entry gives its bytes, and none leads out', async () => {
+test('an entry yields its bytes, and no path leads out of the extension', async () => {
   await using dir = tempDirectory();
   const path = join(dir.path, 'zip');
   writeFileSync(path, await zipOf({ ...OK, 'a/b.txt': 'hello' }));
@@ -155,7 +155,7 @@ test('an entry gives its bytes, and none leads out', async () => {
 
 test.run();
 
-/** Its directory says 10 bytes where there are many. */
+/** Its directory declares 10 bytes for a larger entry. */
 async function lying(): Promise<Buffer> {
   const zip = await zipOf({ ...OK, 'b.bin': Buffer.alloc(100_000) });
   const entry = zip.lastIndexOf(Buffer.from('PK\x01\x02', 'latin1'));

@@ -26,7 +26,7 @@ export async function judge(bytes: Buffer, limits = PROFILE_LIMITS): Promise<unk
   return await verifyProfile(path, await keysOf(path), { limits });
 }
 
-/** One reason and one message, and no fact that tells which. */
+/** One reason and one message, without a fact that reveals the defect. */
 export async function expectInvalid(bytes: Buffer, limits = PROFILE_LIMITS): Promise<void> {
   const fault = await faultOf(judge(bytes, limits));
   assert.is(fault.reason, 'ARCHIVE_INVALID');

@@ -26,7 +26,7 @@ export type Part = {
   body?: string | Buffer;
   mode?: number;
   link?: string;
-  /** What the header says; the body's when absent. */
+  /** The size in the header; by default that of the body. */
   size?: number;
 };
 

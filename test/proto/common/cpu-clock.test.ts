@@ -41,7 +41,7 @@ for (const [name, code] of [
   });
 }
 
-test('one built-in call that never answers exceeds the limit', async () => {
+test('one built-in call that does not return exceeds the limit', async () => {
   const code = `
     const count = new Int32Array(new SharedArrayBuffer(4));
     Atomics.wait(count, 0, 0, 120_000);`;
@@ -50,7 +50,7 @@ test('one built-in call that never answers exceeds the limit', async () => {
   assert.is(await limit.over, true);
 });
 
-test('a limit that was disposed ends nothing', async () => {
+test('a disposed limit ends no thread', async () => {
   await using worker = await threadOf('for (;;);');
   let isOver = false;
   limitCpu(worker, 50, () => {

@@ -31,18 +31,18 @@ function watched() {
 
 const minutes = (share: number, count: number) => Array.from({ length: 12 * count }, () => share);
 
-test('what a start took is given back at the first quiet look, and not before', () => {
+test('garbage of the start is collected at the first idle check, not before', () => {
   const after = watched();
   assert.is(after(1, 0.5, 0.03), 0);
   assert.is(after(0.02), 1);
 });
 
-test('a thread that rests is left alone, whatever its heartbeats cost', () => {
+test('an idle thread is not collected again, whatever its heartbeats cost', () => {
   const after = watched();
   assert.is(after(...minutes(0.01, 60)), 1);
 });
 
-test('after more work it is collected again, and at most once a minute', () => {
+test('after more work garbage is collected again, at most once a minute', () => {
   const after = watched();
   assert.is(after(0), 1);
   assert.is(after(0.5, 0, 0.5, 0), 1);

@@ -14,7 +14,7 @@ const WORK = { name: 'work_total', help: 'Work.', labels: ['kind'] };
 const listen = { host: '127.0.0.1', port: 0 };
 const log = openLog({ role: 'test', level: 'silent' });
 
-test('two processes make one text, each family once', async () => {
+test('metrics of two processes are one text, each family once', async () => {
   const [one, two] = [await openMetrics('one'), await openMetrics('two')];
   one.add(WORK, { kind: 'a' });
   two.add(WORK, { kind: 'a' }, 2);
@@ -34,7 +34,7 @@ test('a label that its family does not have is refused', async () => {
   assert.throws(() => metrics.add(WORK, { project: 'a' }), /project/);
 });
 
-test('the metrics server answers GET /metrics only, and reveals no error', async () => {
+test('the metrics server serves GET /metrics only, and reveals no error', async () => {
   let isBroken = false;
   const metrics = await openMetrics('one');
   const read = async () => {
@@ -66,7 +66,7 @@ test('the metrics server answers GET /metrics only, and reveals no error', async
   assert.not.match(await broken.text(), 'secret');
 });
 
-test('where to listen is host:port, or a port of loopback', () => {
+test('an address to listen on is host:port, or a port of loopback', () => {
   const read = (text?: string) => readSetting({ TABERN_METRICS_LISTEN: text }, 'METRICS_LISTEN');
   assert.is(read(), undefined);
   assert.equal(read('9464'), { host: '127.0.0.1', port: 9464 });

@@ -49,7 +49,7 @@ test('the pauses double up to the longest one', async () => {
   }
 });
 
-test('the limit of the pauses gives the last error, after a last attempt', async () => {
+test("at the limit of the pauses the last attempt's error is thrown", async () => {
   const { attempt, errors } = failing(Number.POSITIVE_INFINITY);
   const limited = { ...QUICK, firstMs: 1, maxMs: 4, limitMs: 10 };
   const error = await errorOf(retry(attempt, limited));
@@ -57,7 +57,7 @@ test('the limit of the pauses gives the last error, after a last attempt', async
   assert.is(error, errors.at(-1));
 });
 
-test('after an attempt that lasted, the pauses begin again', async () => {
+test('after a long attempt the pauses begin again', async () => {
   const { attempt } = failing(4);
   const pauses: number[] = [];
   let attempts = 0;

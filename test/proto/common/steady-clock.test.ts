@@ -21,7 +21,7 @@ for (const stepMs of [HOUR_MS, -HOUR_MS]) {
   });
 }
 
-test('it begins at the time of the wall', () => {
+test("the clock begins at the wall clock's time", () => {
   assert.ok(Math.abs(steadyClock()() - Date.now()) < 60_000);
 });
 

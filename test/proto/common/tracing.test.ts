@@ -1,4 +1,6 @@
-/** Steps within a span: where they hang, what they say, and that nothing is made without an SDK. */
+/**
+ * Steps within a span: their parents and attributes, and that no span is created without an SDK.
+ */
 import { trace } from '@opentelemetry/api';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -23,7 +25,7 @@ function parentsByName(): Record<string, string | undefined> {
   return Object.fromEntries(made.map((one) => [one.name, names.get(one.parent?.spanId ?? '')]));
 }
 
-test('without an SDK steps run as if they stood alone', async () => {
+test('without an SDK steps run unchanged', async () => {
   await startTracing();
   trace.setGlobalTracerProvider(spanProvider((one) => void made.push(one))); // too late
   const act = () => step('a step', async () => 7);
@@ -37,7 +39,7 @@ test('without an SDK steps run as if they stood alone', async () => {
   assert.equal(made, []);
 });
 
-test('a step is below the one that it is called in, side by side or later', async () => {
+test('a step is a child of the step that calls it, concurrently or later', async () => {
   await startTracing();
   made.length = 0;
   let close = async (): Promise<void> => assert.unreachable();
@@ -51,7 +53,7 @@ test('a step is below the one that it is called in, side by side or later', asyn
       step('right', () => step('of the right', async () => undefined)),
     ]);
   });
-  await close(); // by somebody who is in no span
+  await close(); // called outside every span
   assert.equal(parentsByName(), {
     root: undefined,
     left: 'root',
@@ -63,14 +65,14 @@ test('a step is below the one that it is called in, side by side or later', asyn
   });
 });
 
-test('a step that is called in no span makes none', async () => {
+test('a step outside of a span creates none', async () => {
   await startTracing();
   made.length = 0;
   assert.is(await step('alone', async () => 7), 7);
   assert.equal(made, []);
 });
 
-test('a failure is said by its code, and never in the words of an error', async () => {
+test("a failure is recorded by its code, never by an error's message", async () => {
   await startTracing();
   made.length = 0;
   await traced(ROOT, async () => ended('COMPLETED', false));
@@ -90,7 +92,7 @@ test('a failure is said by its code, and never in the words of an error', async 
   ]);
 });
 
-test('the end of a role waits for what the SDK still holds, and not for ever', async () => {
+test("the end of a role waits for the SDK's last spans, within a limit", async () => {
   await startTracing();
   let flushed = 0;
   const forceFlush = async () => {

@@ -14,7 +14,7 @@ const PARTS = [
   ...['{30}', '{2,50}', '{0,700}', '{10,}', '*', '+', '?', '??', 'k', 's'],
 ];
 
-patterns('what people write passes', () => {
+patterns('common patterns pass', () => {
   const usual = [
     '.*\\.example\\.com$',
     '^([a-z0-9-]{1,63}\\.){1,10}example\\.com$',
@@ -28,11 +28,11 @@ patterns('what people write passes', () => {
   }
 });
 
-patterns('what is no expression of RE2 throws', () => {
+patterns('a text that is not an expression of RE2 throws', () => {
   for (const text of ['(', 'a(?=b)', '[']) assert.throws(() => patternOf(text), /RE2/);
 });
 
-patterns('what stands for too large a program is refused uncompiled', () => {
+patterns('a text with too large a program is refused without compiling it', () => {
   const large = [
     'a'.repeat(257),
     `(?:${'.?'.repeat(100)}){1000}`,

@@ -25,7 +25,7 @@ function detailsOf(fault: Fault): Map<string, Uint8Array> {
 
 const none = new Uint8Array();
 
-test('a limit says whose it is and when it may pass', () => {
+test('a limit names its subject and the time to retry', () => {
   const limit = new Fault('CONCURRENCY_LIMIT', 'Three run.', { limit: 3, current: 3 });
   const details = detailsOf(limit);
   assert.equal([...details.keys()], ['ErrorInfo', 'QuotaFailure', 'RetryInfo']);
@@ -38,14 +38,14 @@ test('a limit says whose it is and when it may pass', () => {
   assert.is(later.retryDelay?.seconds, 42n);
 });
 
-test('a wrong field is named, and nothing else is said', () => {
+test('a wrong field is named, and no other detail is sent', () => {
   const details = detailsOf(invalidField('a.b', 'must be c.'));
   assert.equal([...details.keys()], ['ErrorInfo', 'BadRequest']);
   const { fieldViolations } = BadRequest.decode(details.get('BadRequest') ?? none);
   assert.equal(fieldViolations, [{ field: 'a.b', description: '`a.b` must be c.' }]);
 });
 
-test('reason, message and facts come back, facts as text', () => {
+test('reason, message and facts are restored, facts as text', () => {
   const fault = new Fault('CONCURRENCY_LIMIT', 'Three run.', { limit: 3 });
   const again = fromServiceError(toServiceError(fault) as ServiceError);
   assert.equal(

@@ -40,7 +40,7 @@ for (const [name, open] of Object.entries(TRANSPORTS)) {
     assert.is(calls[0]?.signal.aborted, false);
   });
 
-  test('Struct and Value carry any JSON there and back', async () => {
+  test('Struct and Value preserve any JSON', async () => {
     const params = { n: 1.5, s: 'x', b: true, none: null, list: [1, [null, {}]], o: { deep: [] } };
     await using stack = await open(
       serving({
@@ -104,7 +104,7 @@ for (const [name, open] of Object.entries(TRANSPORTS)) {
     assert.is((await faultOf(stack.invocations.listInvocations({ versionId: 'v' }))).row.http, 501);
   });
 
-  test('an unknown error leaks nothing and is told to onError, once', async () => {
+  test('an unknown error reveals nothing and is passed to onError once', async () => {
     await using stack = await open(
       serving({
         invocations: {
@@ -139,7 +139,7 @@ for (const [name, open] of Object.entries(TRANSPORTS)) {
     await soon(aborted.promise);
   });
 
-  test('a caller that leaves ends the call and aborts the handler', async () => {
+  test('a caller that disconnects ends the call and aborts the handler', async () => {
     const begun = Promise.withResolvers<void>();
     const aborted = Promise.withResolvers<void>();
     await using stack = await open(

@@ -25,7 +25,7 @@ async function open(some: Some) {
   const temp = tempDirectory();
   const server = new Server({ 'grpc.max_send_message_length': ANSWER_MAX_BYTES });
   const { invocations } = serving({ invocations: some });
-  mount(server, InvocationServiceService, invocations, () => {});
+  mount(server, InvocationServiceService, invocations, { onError() {} });
   const behind = join(temp.path, 'behind.sock');
   await new Promise<void>((resolve, reject) => {
     const bound = (error: Error | null) => (error ? reject(error) : resolve());
@@ -57,6 +57,17 @@ async function open(some: Some) {
   };
 }
 
+test('a call whose metadata cannot be sent rejects; nothing is thrown at the call', async () => {
+  await using line = await open({});
+  const options = { metadata: { authorization: 'Bearer a token with \u00e9' } };
+  const answer = line.client.invokeFunction(REQUEST, options);
+  const error = await answer.then(
+    () => undefined,
+    (failure: Error) => failure,
+  );
+  assert.match(error?.message ?? '', /metadata/i);
+});
+
 /** Handlers that begin and never answer. */
 function stuck() {
   const begun = Promise.withResolvers<void>();
@@ -67,7 +78,7 @@ function stuck() {
   return { handlers: { invokeFunction: hang, getInvocation: hang }, begun: begun.promise };
 }
 
-test('a result of 6 MiB is read whole, whatever it grows to on the wire', async () => {
+test('a result of 6 MiB is read completely, whatever its size on the wire', async () => {
   const results = Array.from({ length: 3 << 20 }, () => 1); // `1,` of JSON: eleven bytes of a Value
   const getInvocation = async () => ({ invocation: Invocation.fromPartial({ id: 'i', results }) });
   await using line = await open({ getInvocation });
@@ -79,7 +90,7 @@ for (const how of ['the connection breaks', 'the server ends'] as const) {
   const end = (line: Awaited<ReturnType<typeof open>>) =>
     how === 'the server ends' ? line.server.forceShutdown() : line.cut();
 
-  test(`when ${how} under a call that changes something, its outcome is unknown`, async () => {
+  test(`when ${how} during a call that writes, its outcome is unknown`, async () => {
     const { handlers, begun } = stuck();
     await using line = await open(handlers);
     const answer = faultOf(line.client.invokeFunction(REQUEST));
@@ -90,7 +101,7 @@ for (const how of ['the connection breaks', 'the server ends'] as const) {
     assert.not.match(fault.message, /sock/);
   });
 
-  test(`when ${how} under a call that reads, it may be tried again`, async () => {
+  test(`when ${how} during a call that reads, a retry is safe`, async () => {
     const { handlers, begun } = stuck();
     await using line = await open(handlers);
     const answer = faultOf(line.client.getInvocation({ id: 'x' }));
@@ -100,13 +111,13 @@ for (const how of ['the connection breaks', 'the server ends'] as const) {
   });
 }
 
-test('what was never sent may be tried again', async () => {
+test('a request that was not sent may be retried', async () => {
   await using line = await open({});
   line.cut();
   assert.is((await faultOf(line.client.invokeFunction(REQUEST))).reason, 'CORE_UNAVAILABLE');
 });
 
-test('what core itself refused may be tried again', async () => {
+test('a request that core refused may be retried', async () => {
   await using line = await open({
     async invokeFunction() {
       throw new Fault('CORE_UNAVAILABLE', 'The service is overloaded.');
@@ -117,7 +128,7 @@ test('what core itself refused may be tried again', async () => {
   assert.is(fault.message, 'The service is overloaded.');
 });
 
-test('a caller that leaves is told that it left', async () => {
+test('a caller that aborts gets CANCELLED', async () => {
   const { handlers, begun } = stuck();
   await using line = await open(handlers);
   const leaving = new AbortController();

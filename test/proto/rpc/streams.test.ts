@@ -22,7 +22,7 @@ for (const [name, open] of Object.entries(TRANSPORTS)) {
     assert.equal(await drained(stack.blobs.readBlob({ blobId: '' })), []);
   });
 
-  test('a server stream that fails gives its parts, then its Fault', async () => {
+  test('a failing server stream yields its parts, then its Fault', async () => {
     await using stack = await open(
       serving({
         blobs: {
@@ -46,7 +46,7 @@ for (const [name, open] of Object.entries(TRANSPORTS)) {
     assert.is(stack.errors.length, 1);
   });
 
-  test('a reader that leaves a server stream ends its handler', async () => {
+  test('a reader that stops reading a server stream ends its handler', async () => {
     const ended = Promise.withResolvers<void>();
     await using stack = await open(
       serving({
@@ -88,7 +88,7 @@ for (const [name, open] of Object.entries(TRANSPORTS)) {
     assert.is(fault.reason, 'DEADLINE');
   });
 
-  test('a reader that does not read holds the handler back', async () => {
+  test('a slow reader slows the handler', async () => {
     let made = 0;
     await using stack = await open(
       serving({
@@ -110,7 +110,7 @@ for (const [name, open] of Object.entries(TRANSPORTS)) {
     await parts.return?.();
   });
 
-  test('a client stream arrives in order and is answered', async () => {
+  test('a client stream arrives in order and receives its response', async () => {
     await using stack = await open(
       serving({
         blobs: {
@@ -128,7 +128,7 @@ for (const [name, open] of Object.entries(TRANSPORTS)) {
     assert.equal(answer, { blobId: 'BUNDLE,a,b', size: 3, sha256: '' });
   });
 
-  test('a client stream that breaks off reaches the caller as what broke it', async () => {
+  test('a client stream that fails reports its own error to the caller', async () => {
     const begun = Promise.withResolvers<void>();
     const cut = Promise.withResolvers<unknown>();
     await using stack = await open(

@@ -10,8 +10,9 @@ import {
 } from '../../../proto/gen/tabern/v1/blobs.pb.ts';
 import { InvocationServiceService } from '../../../proto/gen/tabern/v1/invocations.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
-import { type Handlers, local, notBuilt, type RpcClient } from '../../../proto/rpc/local.ts';
+import { type Handlers, local, type RpcClient } from '../../../proto/rpc/local.ts';
 import { Channel, MESSAGE_MAX_BYTES, mount, remote } from '../../../proto/rpc/remote.ts';
+import { notBuilt, overBytes } from '../../support/wire.ts';
 
 type Blobs = typeof BlobServiceService;
 type Invocations = typeof InvocationServiceService;
@@ -19,7 +20,7 @@ type Served = { blobs: Handlers<Blobs>; invocations: Handlers<Invocations> };
 type Stack = AsyncDisposable & {
   blobs: RpcClient<Blobs>;
   invocations: RpcClient<Invocations>;
-  /** What was told to onError. */
+  /** The errors that onError received. */
   errors: Fault[];
 };
 type Transport = (served: Served) => Promise<Stack>;
@@ -27,10 +28,15 @@ type Transport = (served: Served) => Promise<Stack>;
 const inProcess = (verify: boolean): Transport => {
   return async ({ blobs, invocations }) => {
     const errors: Fault[] = [];
-    const options = { verify, onError: (error: Fault) => errors.push(error) };
+    const options = { onError: (error: Fault) => errors.push(error) };
+    const through = verify ? overBytes : <D>(_: unknown, handlers: D) => handlers;
     return {
-      blobs: local(BlobServiceService, blobs, options),
-      invocations: local(InvocationServiceService, invocations, options),
+      blobs: local(BlobServiceService, through(BlobServiceService, blobs), options),
+      invocations: local(
+        InvocationServiceService,
+        through(InvocationServiceService, invocations),
+        options,
+      ),
       errors,
       async [Symbol.asyncDispose]() {},
     };
@@ -46,8 +52,8 @@ const overSocket: Transport = async ({ blobs, invocations }) => {
     'grpc.max_receive_message_length': MESSAGE_MAX_BYTES,
     'grpc.max_send_message_length': MESSAGE_MAX_BYTES,
   });
-  mount(server, BlobServiceService, blobs, onError);
-  mount(server, InvocationServiceService, invocations, onError);
+  mount(server, BlobServiceService, blobs, { onError });
+  mount(server, InvocationServiceService, invocations, { onError });
   await new Promise<void>((resolve, reject) => {
     const bound = (error: Error | null) => (error ? reject(error) : resolve());
     server.bindAsync(address, ServerCredentials.createInsecure(), bound);

@@ -10,7 +10,7 @@ function filled(text: string) {
   return queue;
 }
 
-test('owners take turns; the items of one stay in order', () => {
+test('owners are served in turn; the items of one stay in order', () => {
   const queue = filled('aaabbc');
   const order: (string | undefined)[] = [];
   while (queue.size > 0) order.push(queue.shift()?.item);
@@ -18,7 +18,7 @@ test('owners take turns; the items of one stay in order', () => {
   assert.is(queue.shift(), undefined);
 });
 
-test('an owner that is not allowed keeps its place', () => {
+test('an owner that is not allowed keeps its turn', () => {
   const queue = filled('aab');
   assert.equal(
     queue.shift((owner) => owner !== 'a'),

@@ -15,7 +15,7 @@ async function noted(semaphore: Semaphore, order: string[], owner: string) {
 
 const settled = () => new Promise(setImmediate);
 
-test('at most `max` are held; waiters acquire in order, and no newcomer before them', async () => {
+test('at most `max` permits are held; waiters acquire in order, before new requests', async () => {
   const semaphore = openSemaphore({ max: 2, ofOwner: 2 });
   const order: string[] = [];
   const [first, second] = [
@@ -54,7 +54,7 @@ test('without owners, permits are granted in the order of the requests', async (
   assert.equal(order, ['first', 'second']);
 });
 
-test('owners that wait take turns, whoever asked more often', async () => {
+test('waiting owners are served in turn, whatever their number of requests', async () => {
   const semaphore = openSemaphore({ max: 1, ofOwner: 1 });
   const order: string[] = [];
   const held = await semaphore.acquire(never, 'z');
@@ -79,7 +79,7 @@ test('an owner holds no more than its share, and the rest stays free for others'
   assert.equal(order, ['b', 'a']);
 });
 
-test('a waiter that leaves takes no turn with it, and a turn is released once', async () => {
+test('an aborted waiter uses no permit, and a permit is released once', async () => {
   const semaphore = openSemaphore({ max: 1, ofOwner: 1 });
   const held = await semaphore.acquire(never, 'a');
   const leaving = new AbortController();

@@ -11,13 +11,13 @@ function most(shares: ReturnType<typeof openShares>, owner: string): number {
   return held;
 }
 
-test('one owner has half, each next one half of what is left, and none has nothing', () => {
+test('one owner gets half, each next one half of the rest, and every owner gets some', () => {
   const shares = openShares(128);
   const got = ['a', 'b', 'c', 'd', 'e', 'f'].map((owner) => most(shares, owner));
   assert.equal(got, [64, 32, 16, 8, 4, 2]);
 });
 
-test('what is released may be acquired again, by the same owner and by others', () => {
+test('a released amount may be acquired again, by any owner', () => {
   const shares = openShares(12);
   assert.is(most(shares, 'a'), 6);
   assert.is(shares.acquire('b', 4), false, 'more than it would leave free');

@@ -1,4 +1,4 @@
-/** Every attack that reaches for what is not its own, on the bubblewrap launcher. */
+/** Every attack on foreign resources, on the bubblewrap launcher. */
 import { suite } from 'uvu';
 import { addAttacks } from './lab/suite.ts';
 

@@ -1,4 +1,4 @@
-/** The proof that the attacks could succeed: with no sandbox at all, these do. */
+/** The attacks could succeed: these do without a sandbox. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openField } from './lab/field.ts';
@@ -7,7 +7,7 @@ import { KINDS } from './table/all.ts';
 const tests = suite('runner/attacks/control');
 const attacks = KINDS.flatMap(({ attacks }) => attacks.filter(({ hasControl }) => hasControl));
 
-tests(`${attacks.length} attacks succeed where there is no sandbox`, async () => {
+tests(`${attacks.length} attacks succeed without a sandbox`, async () => {
   await using field = await openField('none');
   const failed: string[] = [];
   for (const attack of attacks) {

@@ -1,4 +1,4 @@
-/** Every attack that reaches for what is not its own, on hosts that Deno runs in bubblewrap. */
+/** Every attack on foreign resources, on hosts under Deno in bubblewrap. */
 import { suite } from 'uvu';
 import { addAttacks } from './lab/suite.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Attacks, really run: a published project tries, from its handler and through its Chrome, what a
- * hostile tenant would. Every attempt must say `no`; a positive control shows that it could.
+ * Attacks of a published project, from its handler and through its Chrome, as a hostile tenant
+ * would make them. Every attempt must print `no`; a positive control shows that it could succeed.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -19,7 +19,7 @@ const FILES = Object.fromEntries(
   ['index.ts', 'browser.ts'].map((name) => [name, readFileSync(join(PROJECT, name), 'utf8')]),
 );
 
-/** A service of this machine that no tenant may reach; gives the paths it was asked for. */
+/** A service of this machine that no tenant may reach; returns the requested paths. */
 async function openMachine() {
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -35,7 +35,7 @@ async function openMachine() {
   };
 }
 
-/** What is refused in silence costs this much each; what is allowed may take longer. */
+/** Each silent refusal takes this long; permitted requests may take longer. */
 const SILENCE_MS = 2_500;
 const PATIENCE_MS = 12_000;
 
@@ -53,7 +53,7 @@ function expectNo(found: Record<string, unknown>): void {
   assert.equal(Object.fromEntries(got), {});
 }
 
-/** Refused by the machine, by our proxy, by the broker, or by the police. */
+/** Refused by the machine, by our proxy, by the broker, or by the command policy. */
 function isNo(said: string): boolean {
   return /^(no: |"no: |HTTP\/1\.1 (400|401|403|502) )/.test(said);
 }
@@ -93,7 +93,7 @@ attacks('a handler and its pages reach nothing of the machine', async () => {
   assert.equal(machine.asked, []);
 });
 
-attacks('what is opened is reached: the attempts above could have succeeded', async () => {
+attacks('opened addresses are reached: the attempts above could have succeeded', async () => {
   using machine = await openMachine();
   await using stack = await boot({ env: { TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.1/32' } });
   const functions = await publish(stack, FILES);
@@ -110,7 +110,7 @@ attacks('what is opened is reached: the attempts above could have succeeded', as
   assert.ok(machine.asked.includes('/worker'));
 });
 
-attacks('a browser or a host that is lost under a handler is told as what it is', async () => {
+attacks('a browser or a host lost during a run is reported with its reason', async () => {
   await using stack = await boot();
   const functions = await publish(stack, FILES);
   const runner = await stack.runnerPid();
@@ -121,7 +121,7 @@ attacks('a browser or a host that is lost under a handler is told as what it is'
   ] as const) {
     const { id } = await invoke(stack, functions['wait'] ?? '', scene.params);
     await waiting(stack, id);
-    // spares and the one that is used look alike: all of them go
+    // spares and the host in use look alike: all of them are killed
     signalAll(familyOf(runner).filter(victim), 'SIGKILL');
     const { cause } = await ended(stack, id);
     assert.is(cause?.code, code);
@@ -140,7 +140,7 @@ function isHost({ command }: Process): boolean {
   return /^\/bin\/node .*host\/main\.ts/.test(command);
 }
 
-/** Until the handler has its browser. */
+/** Waits until the handler has its browser. */
 async function waiting(stack: Stack, id: string): Promise<void> {
   await until(async () => {
     const lines = await stack.call<{ message: string }[]>(`/v1/functions/invocations/${id}/logs`);

@@ -1,4 +1,4 @@
-/** Every attack that reaches for what is not its own, on the Landlock launcher. */
+/** Every attack on foreign resources, on the Landlock launcher. */
 import { suite } from 'uvu';
 import { addAttacks } from './lab/suite.ts';
 

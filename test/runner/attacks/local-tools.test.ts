@@ -1,6 +1,6 @@
 /**
- * A page of another site, in a Chrome of a person's own, against the tools on that person's
- * machine: `tabern dev`, /metrics, the gateway, `tabern listen`, and every port that they open.
+ * A page of another site, in a Chrome on a person's machine, against the tools on that machine:
+ * `tabern dev`, /metrics, the gateway, `tabern listen`, and every port that they open.
  */
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -22,7 +22,7 @@ import { type LocalAttack, localTools } from './table/local-tools.ts';
 
 const tests = suite('runner/attacks/local-tools');
 const BIN = fileURLToPath(new URL('../../../gateway/bin.ts', import.meta.url));
-/** A build and starts, on a machine that is busy. */
+/** For a build and starts on a busy machine. */
 const LIMIT_MS = 60_000;
 const NAME = 'evil.test';
 const ENTRY = `import { defineFn } from 'tabern';
@@ -31,7 +31,7 @@ defineFn('hit', async () => 'reached');`;
 const spellings = (port: number | string) =>
   ['127.0.0.1', 'localhost', NAME].map((host) => `${host}:${port}`);
 
-/** A site that counts what reaches it, as proof that pages reach this machine. */
+/** A site that records its requests, as proof that pages reach this machine. */
 async function openSite() {
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -120,11 +120,11 @@ type Aim = {
   sessionId: string;
 };
 
-/** What is stored, by the API. */
+/** Stored resources, by the API. */
 const stored = (stack: Stack) =>
   Promise.all(['sessions', 'contexts', 'webhooks'].map((noun) => stack.call(`/v1/${noun}`)));
 
-tests(`${localTools.length} attacks of a page on a person's machine are refused`, async () => {
+tests(`${localTools.length} attacks of a page on local tools are refused`, async () => {
   const [metrics, dev] = [await freePort(), await freePort()];
   await using dir = tempDirectory();
   await using stack = await boot({ env: { TABERN_METRICS_LISTEN: `127.0.0.1:${metrics}` } });

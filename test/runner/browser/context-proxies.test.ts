@@ -1,4 +1,4 @@
-/** Browser contexts with a proxy of their own, as Playwright and Puppeteer make them. */
+/** Browser contexts with a proxy of their own, as Playwright and Puppeteer create them. */
 import { createServer } from 'node:https';
 import { type Browser, chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
@@ -42,7 +42,7 @@ async function textStraight(lab: Lab): Promise<string> {
 }
 
 for (const sandbox of ['bwrap', 'landlock'] as const) {
-  proxies(`${sandbox}: contexts leave by their own proxies, the session as before`, async () => {
+  proxies(`${sandbox}: browser contexts use their own proxies, the session its route`, async () => {
     await using lab = await openLab({ allow: LOOPBACK, sandbox });
     const secure = createServer(await selfSigned(), (_, to) => to.end('the secure site'));
     const securePort = await listen(secure);
@@ -71,7 +71,7 @@ for (const sandbox of ['bwrap', 'landlock'] as const) {
     secure.closeAllConnections();
   });
 
-  proxies(`${sandbox}: Puppeteer's contexts leave by a SOCKS proxy with a password`, async () => {
+  proxies(`${sandbox}: Puppeteer's contexts use a SOCKS proxy with a password`, async () => {
     await using lab = await openLab({ allow: LOOPBACK, sandbox });
     await using socks = await startSocksProxy(portOf(lab.siteUrl), CREDENTIALS);
     const browser = await puppeteer.connect({ browserWSEndpoint: lab.connectUrl });
@@ -88,28 +88,31 @@ for (const sandbox of ['bwrap', 'landlock'] as const) {
     await browser.disconnect();
   });
 
-  proxies(`${sandbox}: no proxy of a context leads to what the egress closes`, async () => {
-    await using lab = await openLab({ allow: [], sandbox });
-    await using proxy = await startHttpProxy(portOf(lab.siteUrl));
-    const [, port] = proxy.address.split(':');
-    const browser = await chromium.connectOverCDP(lab.connectUrl);
-    const hosts = ['127.0.0.1', 'localhost', '127.0.0.2', '[::1]', '0x7f.1', '169.254.169.254'];
-    for (const host of hosts) {
-      for (const scheme of ['http', 'https', 'socks5']) {
-        await textAt(browser, { server: `${scheme}://${host}:${port}` }, 'http://shop.test/');
+  proxies(
+    `${sandbox}: no proxy of a context reaches an address that the egress closes`,
+    async () => {
+      await using lab = await openLab({ allow: [], sandbox });
+      await using proxy = await startHttpProxy(portOf(lab.siteUrl));
+      const [, port] = proxy.address.split(':');
+      const browser = await chromium.connectOverCDP(lab.connectUrl);
+      const hosts = ['127.0.0.1', 'localhost', '127.0.0.2', '[::1]', '0x7f.1', '169.254.169.254'];
+      for (const host of hosts) {
+        for (const scheme of ['http', 'https', 'socks5']) {
+          await textAt(browser, { server: `${scheme}://${host}:${port}` }, 'http://shop.test/');
+        }
       }
-    }
-    for (const bypass of ['*', '127.0.0.1', '<local>', '<-loopback>', '.0.0.1']) {
-      const dodging = { server: 'http://192.0.2.1:3128', bypass };
-      assert.not((await textAt(browser, dodging, lab.siteUrl)).includes('the site'), bypass);
-    }
-    assert.not((await textStraight(lab)).includes('the site'));
-    assert.equal([proxy.asked, lab.asked], [[], []]);
-    await browser.close();
-  });
+      for (const bypass of ['*', '127.0.0.1', '<local>', '<-loopback>', '.0.0.1']) {
+        const dodging = { server: 'http://192.0.2.1:3128', bypass };
+        assert.not((await textAt(browser, dodging, lab.siteUrl)).includes('the site'), bypass);
+      }
+      assert.not((await textStraight(lab)).includes('the site'));
+      assert.equal([proxy.asked, lab.asked], [[], []]);
+      await browser.close();
+    },
+  );
 }
 
-proxies('a context that goes gives its proxy back, and there is a limit', async () => {
+proxies('a closed context releases its proxy, and the number of proxies is limited', async () => {
   await using lab = await openLab({ allow: [], sandbox: 'landlock' });
   const raw = await openRaw(lab.connectUrl);
   const create = async (): Promise<string> => {
@@ -124,7 +127,7 @@ proxies('a context that goes gives its proxy back, and there is a limit', async 
   raw.socket.close();
 });
 
-proxies('a client that leaves before its context is made leaves no proxy behind', async () => {
+proxies('a client that disconnects before its context is created leaves no proxy', async () => {
   await using lab = await openLab({ allow: [], sandbox: 'landlock' });
   const { pipe } = lab.chrome;
   const before = listeners();
@@ -149,7 +152,7 @@ function listeners(): number {
   return all.filter((name) => name === 'TCPServerWrap').length;
 }
 
-proxies('what is no proxy is refused with a sentence that does not hold a password', async () => {
+proxies('an invalid proxy is refused without its password in the message', async () => {
   await using lab = await openLab({ allow: [] });
   const raw = await openRaw(lab.connectUrl);
   const wrong = [

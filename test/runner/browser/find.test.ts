@@ -1,4 +1,4 @@
-/** A machine without a Chrome runs the one that npm brought, unpacked once and in the same jail. */
+/** A machine without a Chrome runs the npm package's, unpacked once and in the same jail. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import { suite } from 'uvu';
@@ -20,7 +20,7 @@ find('the Chrome of the npm package opens a page in the jail', async () => {
   await browser.close();
 });
 
-find('it is unpacked once, as data that a jail of any uid can read', async () => {
+find('the npm package is unpacked once, readable for a jail of any uid', async () => {
   await using dir = tempDirectory();
   const where = { cacheDir: dir.path, log, system: [] };
   const [first, second] = await Promise.all([findChrome(where), findChrome(where)]);
@@ -36,17 +36,14 @@ find('it is unpacked once, as data that a jail of any uid can read', async () =>
   assert.is(readFileSync(first.program).subarray(1, 4).toString(), 'ELF');
 });
 
-find(
-  'the system’s own comes first, and a named one that is not there is no reason to guess',
-  async () => {
-    const engine = await findChrome({ cacheDir: '/nowhere', log });
-    assert.match(engine.program, /^\/(usr|opt)\//);
-    const error = await errorOf(findChrome({ cacheDir: '/nowhere', log, program: '/no/chrome' }));
-    assert.instance(error, ChromeNotFound);
-  },
-);
+find('the system’s Chrome is preferred, and a missing configured one is an error', async () => {
+  const engine = await findChrome({ cacheDir: '/nowhere', log });
+  assert.match(engine.program, /^\/(usr|opt)\//);
+  const error = await errorOf(findChrome({ cacheDir: '/nowhere', log, program: '/no/chrome' }));
+  assert.instance(error, ChromeNotFound);
+});
 
-find('invocations take the shell, sessions the full browser, or what there is', async () => {
+find('invocations use the shell, sessions the full browser, or the only engine', async () => {
   const both = await findEngines({ cacheDir: '/nowhere', log });
   assert.is(both.invocations.kind, 'headless-shell');
   assert.is(both.sessions.kind, 'chromium');
@@ -57,7 +54,7 @@ find('invocations take the shell, sessions the full browser, or what there is', 
   assert.is(named.all.length, 1);
 });
 
-find('where only the shell can be held, nothing else is taken, whoever names it', async () => {
+find('where the jail supports the shell only, no other engine is used', async () => {
   const where = { cacheDir: '/nowhere', log, shellOnly: true };
   const found = await findEngines(where);
   assert.equal(

@@ -54,7 +54,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
 const OF_ONE_LAUNCH =
   /^--(user-data-dir|remote-debugging-\w+|headless|window-size)\b|^about:blank$/;
 
-test("a driver's switch is on our command line, or it is stated why not", async () => {
+test("a driver's switch is on the command line, or the test states the reason", async () => {
   const ours = namesOf(chromeFlags(FACTS));
   for (const [driver, argv] of Object.entries(await driversArgv())) {
     const missing = [...namesOf(argv)].filter((name) => !ours.has(name) && !(name in LEFT_OUT));
@@ -62,7 +62,7 @@ test("a driver's switch is on our command line, or it is stated why not", async 
   }
 });
 
-test('what is left out is known to a driver, and not on our command line', async () => {
+test("a switch that is left out is a driver's, and not on the command line", async () => {
   const ours = namesOf(chromeFlags(FACTS));
   const theirs = namesOf(Object.values(await driversArgv()).flat());
   for (const name of Object.keys(LEFT_OUT)) {
@@ -71,7 +71,7 @@ test('what is left out is known to a driver, and not on our command line', async
   }
 });
 
-test('no switch is given twice: Chrome takes the last one alone', () => {
+test('no switch is set twice: Chrome uses the last one only', () => {
   for (const extension of [undefined, '/extension']) {
     const names = chromeFlags({ ...FACTS, extension }).map((flag) => flag.replace(/=.*/, ''));
     assert.equal(names.length, new Set(names).size);

@@ -1,6 +1,6 @@
 /**
- * A real Chrome in a real jail with its relay on a loopback port, and a web site beside it. Ends
- * all of it on disposal.
+ * A real Chrome in a real jail with its relay on a loopback port, and a web site. Disposal ends
+ * them all.
  */
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -27,7 +27,7 @@ export type Lab = AsyncDisposable & {
   runDir: string;
   connectUrl: string;
   siteUrl: string;
-  /** Paths that the site was asked for. */
+  /** The paths that the site received. */
   asked: string[];
 };
 
@@ -44,7 +44,7 @@ type LaunchOne = {
   egress?: Egress;
   isBackground?: boolean;
   ignoreCertificateErrors?: boolean;
-  /** bwrap when not said. */
+  /** bwrap by default. */
   sandbox?: 'bwrap' | 'landlock' | 'none';
 };
 

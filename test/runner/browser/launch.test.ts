@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { watchHeart } from '../../../runner/browser/hang-detector.ts';
+import { detectHang } from '../../../runner/browser/launch.ts';
 import { sweepRuns } from '../../../runner/machine/stale-runs.ts';
 import { launchOne, openLab, until } from './lab.ts';
 
@@ -81,7 +81,7 @@ launch('a jailed Chrome is not root and holds its own sandbox', async () => {
   for (const pid of renderers()) assert.not.match(read(`/proc/${pid}/status`), /^Uid:\s+0\s/m);
 });
 
-launch('a Chrome that is killed from outside is noticed, and its directory goes', async () => {
+launch('the directory of a killed Chrome is removed', async () => {
   await using run = makeRun();
   const chrome = await launchOne({ runDir: run.runDir, allow: [] });
   const main = treeOf(chrome.dir).filter((pid) => {
@@ -94,7 +94,7 @@ launch('a Chrome that is killed from outside is noticed, and its directory goes'
   assert.equal(readdirSync(run.runDir), []);
 });
 
-launch('a Chrome whose runner is killed dies with it, and the sweep removes the rest', async () => {
+launch('a Chrome ends with its killed runner, and the sweep removes its directory', async () => {
   await using run = makeRun();
   const script = join(import.meta.dirname, 'orphan.ts');
   const runner = spawn(process.execPath, [script, run.runDir], {
@@ -123,11 +123,11 @@ launch('an engine that is not a Chrome fails the launch and leaves nothing', asy
   assert.equal(readdirSync(run.runDir), []);
 });
 
-launch('six silences in a row are a hang, five are not', async () => {
+launch('six timeouts in a row are a hang, five are not', async () => {
   const answers = [true, ...Array<boolean>(5).fill(false), true];
   let hangs = 0;
   let asked = 0;
-  const stop = watchHeart(
+  const stop = detectHang(
     {
       isPaused: false,
       bytesReceived: 0,
@@ -148,7 +148,7 @@ launch('six silences in a row are a hang, five are not', async () => {
   stop();
 });
 
-launch('a Chrome that nobody reads from does not hang', async () => {
+launch('a Chrome whose pipe is paused does not hang', async () => {
   let asked = 0;
   const deaf = {
     isPaused: true,
@@ -158,12 +158,12 @@ launch('a Chrome that nobody reads from does not hang', async () => {
       throw new Error('silent');
     },
   };
-  const stop = watchHeart(deaf, () => assert.unreachable('a hang'), 5);
+  const stop = detectHang(deaf, () => assert.unreachable('a hang'), 5);
   await until(() => asked > 8, 'some silences');
   stop();
 });
 
-launch('nor does one whose answer stands behind a long message', async () => {
+launch('a Chrome whose response is behind a long message does not hang', async () => {
   let asked = 0;
   const busy = {
     isPaused: false,
@@ -174,7 +174,7 @@ launch('nor does one whose answer stands behind a long message', async () => {
       throw new Error('silent');
     },
   };
-  const stop = watchHeart(busy, () => assert.unreachable('a hang'), 5);
+  const stop = detectHang(busy, () => assert.unreachable('a hang'), 5);
   await until(() => asked > 8, 'some silences');
   stop();
 });

@@ -46,7 +46,7 @@ const SERVICE = `onmessage = ({ source }) => source.postMessage(navigator.onLine
 
 for (const row of ROWS) {
   const name = `${row.sandbox}, ${row.program.replace(/.*\//, '')}`;
-  test(`pages and workers are online, until a client says otherwise (${name})`, async () => {
+  test(`pages and workers are online until a client emulates otherwise (${name})`, async () => {
     const lab = await opened(row);
     if (lab === undefined) return;
     await using _ = lab;

@@ -1,7 +1,4 @@
-/**
- * Not a test: launches a Chrome in the run directory that it is given, says so, and waits to be
- * killed.
- */
+/** Not a test: launches a Chrome in the given run directory, reports it, and waits to be killed. */
 import { makeRunDir } from '../../../runner/machine/stale-runs.ts';
 import { launchOne } from './lab.ts';
 

@@ -12,7 +12,7 @@ const pool = suite('runner/browser/pool');
 
 type Made = Chrome & { profileDir: string | undefined; isGone: boolean; die(): void };
 
-/** `answers`: whether the Chrome of that number says which pages it has. */
+/** `answers`: whether the Chrome of that number responds with its pages. */
 function factory(
   fail: () => boolean = () => false,
   answers: (number: number) => boolean = () => true,
@@ -54,7 +54,7 @@ function factory(
 
 const never = new AbortController().signal;
 
-pool('a spare that does not answer is ended, and another takes its place', async () => {
+pool('a spare that does not respond is killed and replaced', async () => {
   const { made, launch } = factory(
     () => false,
     (number) => number > 0,
@@ -101,7 +101,7 @@ pool('a session with a profile gets a Chrome of its own', async () => {
   await chromes.close();
 });
 
-pool('when all are taken, the next waits for an end, or for its signal', async () => {
+pool('with all places taken, the next session waits for a release or its signal', async () => {
   const { launch } = factory();
   const chromes = openChromePool({
     launch,
@@ -130,13 +130,13 @@ pool('a dead spare is replaced', async () => {
   });
   await until(() => made.length === 1, 'a spare');
   made[0]?.die();
-  await Promise.resolve(); // a tick: nobody may get it any more
+  await Promise.resolve(); // a tick: from now on it must not be taken
   assert.is((await chromes.take({}, never)).id, '1');
   await until(() => made.length === 3, 'another spare');
   await chromes.close();
 });
 
-pool('a failed start frees its slot and is not repeated at once', async () => {
+pool('a failed start releases its place and is not retried at once', async () => {
   let tries = 0;
   let isBroken = true;
   const { launch } = factory(() => {
@@ -156,7 +156,7 @@ pool('a failed start frees its slot and is not repeated at once', async () => {
   await chromes.close();
 });
 
-pool('whichever Chrome is up first goes to who has waited longest', async () => {
+pool('the first Chrome that is ready is assigned to the longest waiting session', async () => {
   const { made, launch } = factory();
   const gates: (() => void)[] = [];
   const gated = async (options: TakeOptions): Promise<Chrome> => {
@@ -189,7 +189,7 @@ pool('whichever Chrome is up first goes to who has waited longest', async () => 
   assert.ok(made.every(({ isGone }) => isGone));
 });
 
-pool('a closed pool hands out nothing', async () => {
+pool('a closed pool assigns no Chrome', async () => {
   const { made, launch } = factory();
   const chromes = openChromePool({
     launch,
@@ -202,7 +202,7 @@ pool('a closed pool hands out nothing', async () => {
   assert.is(made.length, 0);
 });
 
-pool('each engine has its own spares, and what is fixed at the start makes one anew', async () => {
+pool('each engine has its own spares, and start options cause a new Chrome', async () => {
   const { made, launch } = factory();
   const wanted: TakeOptions[] = [];
   const chromes = openChromePool({

@@ -1,4 +1,4 @@
-/** Introspection: what a bundle defines is found in a process of its own, within its time. */
+/** Introspection finds a bundle's functions in a separate process, within its limits. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { moduleOf, openYard } from '../host/bundle.ts';
@@ -21,7 +21,7 @@ async function openAsker() {
   return { ask, lines, [Symbol.asyncDispose]: () => yard[Symbol.asyncDispose]() };
 }
 
-test('introspection answers manifests and what was printed', async () => {
+test('introspection returns the manifests and the printed lines', async () => {
   await using asker = await openAsker();
   const { ask, lines } = asker;
   const found = await ask(
@@ -33,14 +33,14 @@ test('introspection answers manifests and what was printed', async () => {
   assert.ok(!broken.ok && broken.code === 'BUILD_ERROR' && broken.message.includes('not today'));
 });
 
-test('a bundle that waits longer than its CPU time is loaded', async () => {
+test('a bundle that waits for longer than its limit of CPU time is loaded', async () => {
   await using asker = await openAsker();
   const source = `await new Promise((done) => setTimeout(done, 3_000)); ${moduleOf('a() {}')}`;
   const found = await asker.ask(source, { ...PATIENT, cpuMs: 2_000 });
   assert.equal(found, { ok: true, manifests: [{ name: 'a' }] });
 });
 
-test('a loop ends at its limit of CPU time, a wait at the limit of wall time', async () => {
+test('a loop ends at the limit of CPU time, a wait at the limit of wall time', async () => {
   await using asker = await openAsker();
   const loops = await asker.ask(`for (;;); export {};`, { ...PATIENT, cpuMs: 500 });
   assert.ok(!loops.ok && loops.code === 'TIMED_OUT');

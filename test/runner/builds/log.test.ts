@@ -1,4 +1,4 @@
-/** The log of a build: numbers without gaps, whatever core does. */
+/** The log of a build: its line numbers have no gaps. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../../proto/common/log.ts';
@@ -15,7 +15,7 @@ function opened(appendLogs: Lease['appendLogs']) {
   return openBuildLog({ lease: { appendLogs }, now: () => 7, log: silent });
 }
 
-log('lines are numbered in order, a message with line breaks is several', async () => {
+log('lines are numbered in order, and a line break in a message starts another', async () => {
   const got: [number, string[]][] = [];
   const lines = opened(async (first, batch) => {
     got.push([first, batch.map(({ level, message }) => `${level} ${message}`)]);
@@ -26,7 +26,7 @@ log('lines are numbered in order, a message with line breaks is several', async 
   assert.equal(got, [[0, ['info one', 'info two', 'error three']]]);
 });
 
-log('a batch that fails is sent again with the same numbers', async () => {
+log('a failed batch is sent again with the same numbers', async () => {
   const got: [number, number][] = [];
   const lines = opened(async (first, batch) => {
     got.push([first, batch.length]);
@@ -40,28 +40,25 @@ log('a batch that fails is sent again with the same numbers', async () => {
   ]);
 });
 
-log(
-  'a core that refuses a line, or is away until the deadline, does not hold a build',
-  async () => {
-    let calls = 0;
-    const refused = opened(async () => {
-      calls += 1;
-      throw new Error('broken');
-    });
-    refused.line('info', 'one');
-    await refused.flush(never);
-    assert.is(calls, 1);
-    const deadline = new AbortController();
-    const away = opened(async () => {
-      calls += 1;
-      setImmediate(() => deadline.abort());
-      throw new Fault('CORE_UNAVAILABLE', 'core is away');
-    });
-    away.line('info', 'one');
-    await away.flush(deadline.signal);
-    assert.is(calls, 2);
-  },
-);
+log('a core that refuses or is unreachable until the deadline does not block a build', async () => {
+  let calls = 0;
+  const refused = opened(async () => {
+    calls += 1;
+    throw new Error('broken');
+  });
+  refused.line('info', 'one');
+  await refused.flush(never);
+  assert.is(calls, 1);
+  const deadline = new AbortController();
+  const away = opened(async () => {
+    calls += 1;
+    setImmediate(() => deadline.abort());
+    throw new Fault('CORE_UNAVAILABLE', 'core is away');
+  });
+  away.line('info', 'one');
+  await away.flush(deadline.signal);
+  assert.is(calls, 2);
+});
 
 log(
   'a batch has at most 1,000 lines, a log 10,000 and a marker, a line 4,096 characters',

@@ -1,4 +1,4 @@
-/** What introspection may report, and what is refused with which cause. */
+/** Validation of introspection's result: accepted manifests, and the cause of each refusal. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { BuildFailure } from '../../../runner/builds/build-failure.ts';
@@ -18,7 +18,7 @@ function failureOf(found: unknown): BuildFailure {
   throw new Error('it was taken');
 }
 
-manifest('members become JSON, absent ones an empty text, others are dropped', () => {
+manifest('known members become JSON, missing ones an empty text, unknown ones are dropped', () => {
   const parametersSchema = { type: 'object' };
   const found = [
     { name: 'a', sessionConfig: { timeout: 900, proxies: true }, parametersSchema, extra: 1 },
@@ -34,12 +34,12 @@ manifest('members become JSON, absent ones an empty text, others are dropped', (
   ]);
 });
 
-manifest('ten functions are taken, eleven are too many', () => {
+manifest('ten functions are accepted, eleven are too many', () => {
   assert.is(readManifests(named(10)).length, 10);
   assert.is(failureOf(named(11)).code, 'TOO_MANY_MANIFESTS');
 });
 
-manifest('64 KiB of options are taken, one byte more is too large', () => {
+manifest('64 KiB of options are accepted, one byte more is too large', () => {
   const sized = (bytes: number) => {
     const empty = JSON.stringify({ type: '' }).length + 'a'.length;
     return [{ name: 'a', parametersSchema: { type: 'x'.repeat(bytes - empty) } }];
@@ -71,7 +71,7 @@ for (const [what, found, code, message] of [
   });
 }
 
-manifest('options nested without end are refused, as JSON of a hostile host can be', () => {
+manifest('deeply nested options of a hostile host are refused', () => {
   const depth = 1e6;
   const json = `[{"name":"a","parametersSchema":{"a":${'['.repeat(depth)}${']'.repeat(depth)}}}]`;
   const failure = failureOf(JSON.parse(json));

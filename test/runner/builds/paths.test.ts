@@ -8,7 +8,7 @@ import { buildOf, DEFINES } from '../../support/runner/build.ts';
 const paths = suite('runner/builds/paths');
 const ROOT = new URL('../../..', import.meta.url).pathname.replace(/\/$/, '');
 const MANIFEST = JSON.stringify({ dependencies: { x: 'file:./none.tgz' } });
-/** Of a package that is missing; pnpm prints where in its own code it noticed. */
+/** Of a missing package; pnpm prints a path of its own code. */
 const PNPM_LOCK = `lockfileVersion: '9.0'
 importers:
   .:
@@ -38,7 +38,7 @@ const CASES = {
 };
 
 for (const [what, files] of Object.entries(CASES)) {
-  paths(`${what}: the same words in each sandbox`, async () => {
+  paths(`${what}: the error is the same in each sandbox`, async () => {
     const env = { ...process.env, HOME: '/nonexistent' };
     const failures = [];
     for (const sandbox of ['bwrap', 'landlock'] as const) {
@@ -55,7 +55,7 @@ for (const [what, files] of Object.entries(CASES)) {
   });
 }
 
-paths('what a jail has under another path is said as the jail has it', () => {
+paths("paths of mounts are replaced by the jail's names", () => {
   const mounts = [
     { from: '/run/1/project', to: '/build/project' },
     { from: '/run/1/home', to: '/build/home' },

@@ -1,8 +1,8 @@
-/** Builds with the real npm: what core is told, what the author reads, and what is left behind. */
+/** Builds with the real npm: the outcome that core receives, the log, and the cleanup. */
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Introspector } from '../../../runner/builds/run-build.ts';
+import type { BuildDeps } from '../../../runner/builds/build.ts';
 import { build, buildOf, DEFINES, PROJECTS } from '../../support/runner/build.ts';
 
 const builds = suite('runner/builds/run-build');
@@ -18,7 +18,7 @@ builds('the project "title" becomes three functions and a bundle', async () => {
   assert.ok((stored[0]?.length ?? 0) > 1_000_000);
 });
 
-builds('its twin for the published SDK builds unchanged, with its zod schema', async () => {
+builds('the same project for the published SDK builds unchanged, with its zod schema', async () => {
   const { success, text } = await build(join(PROJECTS, 'title-bb'));
   const echo = success?.manifests.find(({ name }) => name === 'echo');
   const schema = JSON.parse(String(echo?.paramsSchemaJson));
@@ -51,7 +51,7 @@ for (const [what, files, code, message] of [
     /cannot be installed/,
   ],
 ] as const) {
-  builds(`${what}: FAILED with a cause that says what to do`, async () => {
+  builds(`${what} fails the build with a cause and a fix`, async () => {
     const { failure, text, stored } = await buildOf(files as Record<string, string>);
     assert.is(failure?.code, code, text);
     assert.match(String(failure?.message), message);
@@ -60,26 +60,26 @@ for (const [what, files, code, message] of [
   });
 }
 
-builds('a build that is over its time ends TIMED_OUT, and its installer with it', async () => {
+builds('a build above its time limit ends as TIMED_OUT and its installer is killed', async () => {
   const { failure } = await build(join(PROJECTS, 'title'), { timeoutMs: 300 });
   assert.is(failure?.code, 'TIMED_OUT');
 });
 
-builds('a runner that stops says so', async () => {
+builds('a build that the runner stops fails with a cause that names the stop', async () => {
   const { failure } = await buildOf({ 'index.ts': DEFINES }, { stopped: AbortSignal.abort() });
   assert.is(failure?.code, 'INTERNAL_ERROR');
   assert.match(String(failure?.message), 'publish again');
 });
 
-builds('the outcome is reported to a core that was away for more than 12 s', async () => {
+builds('the outcome is reported after core was unreachable for more than 12 s', async () => {
   const { failure } = await buildOf({ 'other.ts': '' }, { awayMs: 12_500 });
   assert.is(failure?.code, 'BUILD_ERROR');
 });
 
-builds('what a host answers is checked, and its lines are in the log', async () => {
-  const hosts: Introspector = {
+builds('the answer of a host is validated, and its lines are in the log', async () => {
+  const hosts: BuildDeps['hosts'] = {
     async introspect({ onLine }) {
-      onLine({ level: 'warn', message: 'said by the bundle' });
+      onLine({ level: 'warn', message: 'said by the bundle', timestamp: 0 });
       return { ok: true, manifests: [{ name: 'a/b' }] };
     },
   };
@@ -88,8 +88,8 @@ builds('what a host answers is checked, and its lines are in the log', async () 
   assert.match(text, 'warn said by the bundle');
 });
 
-builds('a stack goes to the log, its error into the cause', async () => {
-  const hosts: Introspector = {
+builds('the log has the whole stack, the cause its error', async () => {
+  const hosts: BuildDeps['hosts'] = {
     async introspect() {
       const message = 'file:///fn/x.mjs:1\n\nRangeError: early\n    at index.ts:3:1';
       return { ok: false, code: 'BUILD_ERROR', message };

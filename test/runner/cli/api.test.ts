@@ -1,13 +1,19 @@
-/** The commands against a real HTTP server: what they send, print, and never do. */
+/** The commands against a real HTTP server: their requests, output and refusals. */
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ConfigError } from '../../../proto/common/env.ts';
 import { logText, openApi } from '../../../runner/cli/api.ts';
-import { cancel } from '../../../runner/cli/cancel.ts';
 import { openCli } from '../../../runner/cli/config.ts';
 import { invoke } from '../../../runner/cli/invoke.ts';
 import { logs } from '../../../runner/cli/logs.ts';
+import { act } from '../../../runner/cli/objects.ts';
 import { errorOf } from '../../support/fault.ts';
+import { selfSigned } from '../../support/servers/certificates.ts';
 import { FUNCTION, ID, KEY, LINE, service, terminal } from '../../support/servers/scripted.ts';
 
 const cli = suite('runner/cli/api');
@@ -42,21 +48,52 @@ cli('a failed invocation prints its cause and exits 1', async () => {
   assert.match(said.join(), 'WORKLOAD_ERROR: RangeError: asked to\u{fffd}[2J fail');
 });
 
-cli('cancel ends an invocation and prints where it stands', async () => {
+cli('following a log ends when the log fails for good, though the status is readable', async () => {
+  const path = '/v1/functions/invocations/i-1';
+  const down = { status: 503, json: { message: 'The service is not reachable.' } };
+  await using remote = await service({
+    [`GET ${path}`]: { json: { id: 'i-1', status: 'RUNNING' } },
+    [`GET ${path}/logs`]: down,
+  });
+  const { cli: opened } = terminal(remote.baseUrl);
+  const error = await errorOf(logs('i-1', { follow: true }, opened));
+  assert.match((error as Error).message, /503.*not reachable/);
+  const tries = remote.seen.filter(({ url }) => url === `${path}/logs`).length;
+  assert.ok(tries > 1 && tries < 100, `${tries} tries`);
+});
+
+cli('a list that is paged by offset is read to its end', async () => {
+  const rows = (count: number, from = 0) =>
+    Array.from({ length: count }, (_, index) => ({ id: `f-${from + index}`, name: 'f' }));
+  await using remote = await service({
+    'GET /v1/functions?offset=0&limit=100': { json: { data: rows(100), total: 130 } },
+    'GET /v1/functions?offset=100&limit=100': { json: { data: rows(30, 100), total: 130 } },
+  });
+  const { cli: opened, out } = terminal(remote.baseUrl);
+  const given = { words: [], options: { json: true }, cli: opened };
+  assert.is(await act('functions list', given), 0);
+  const ids = JSON.parse(out.join()).map(({ id }: { id: string }) => id);
+  assert.equal([ids.length, ids[0], ids.at(-1)], [130, 'f-0', 'f-129']);
+  assert.is(remote.seen.length, 2);
+});
+
+cli('cancel ends an invocation and prints its status', async () => {
   const invocation = { id: ID, status: 'FAILED', cause: { code: 'WORKLOAD_ERROR' } };
   const path = `POST /v1/functions/invocations/${ID}/cancel`;
   await using remote = await service({ [path]: { json: invocation } });
   const people = terminal(remote.baseUrl);
-  assert.is(await cancel(ID, {}, people.cli), 0);
+  const cancel = (id: string, screen: typeof people, options = {}) =>
+    act('cancel', { words: [id], options, cli: screen.cli });
+  assert.is(await cancel(ID, people), 0);
   assert.equal(people.out, ['FAILED']);
   const program = terminal(remote.baseUrl);
-  assert.is(await cancel(ID, { json: true }, program.cli), 0);
+  assert.is(await cancel(ID, program, { json: true }), 0);
   assert.equal(JSON.parse(program.out.join()), invocation);
-  const error = await errorOf(cancel('of-nobody', {}, people.cli));
+  const error = await errorOf(cancel('of-nobody', people));
   assert.match((error as Error).message, /^404 /);
 });
 
-cli('logs --follow prints each line once, and ends with what prints them', async () => {
+cli('logs --follow prints each line once, until the invocation ends', async () => {
   const path = `/v1/functions/invocations/${ID}`;
   const more = { ...LINE, message: 'more' };
   await using remote = await service({
@@ -69,7 +106,7 @@ cli('logs --follow prints each line once, and ends with what prints them', async
   assert.is(remote.seen.length, 6);
 });
 
-cli('params that are no object are refused before anything is sent', async () => {
+cli('params that are not a JSON object are refused before a request is sent', async () => {
   await using remote = await service({});
   for (const params of ['[1]', '"a"', 'null', '{']) {
     const error = await errorOf(invoke(ID, { params }, terminal(remote.baseUrl).cli));
@@ -79,7 +116,7 @@ cli('params that are no object are refused before anything is sent', async () =>
   assert.equal(remote.seen, []);
 });
 
-cli('logs are printed as lines that cannot steer the terminal', async () => {
+cli('control characters of a log line are replaced', async () => {
   const lines = [LINE, { message: 'a\u001b]0;b\u0007\tc', timestamp: 1_000 }];
   await using remote = await service({
     [`GET /v1/functions/builds/${ID}/logs`]: { json: { logs: lines } },
@@ -93,7 +130,14 @@ cli('logs are printed as lines that cannot steer the terminal', async () => {
   assert.is(logText(LINE), out[0]);
 });
 
-cli('an error is the words of the service, and a key is in none', async () => {
+cli('any text is a level of a log line', () => {
+  for (const level of ['constructor', '__proto__', 'error\u202e']) {
+    const shown = level.replace('\u202e', '\u{fffd}');
+    assert.is(logText({ ...LINE, level }), `00:00:00.000 ${shown} ${LINE.message}`);
+  }
+});
+
+cli('an error has the message of the service and never the key', async () => {
   await using remote = await service({
     'GET /bad': { status: 401, json: { statusCode: 401, message: 'Invalid API key.' } },
     'GET /page': { text: '<html>' },
@@ -101,7 +145,8 @@ cli('an error is the words of the service, and a key is in none', async () => {
   });
   const api = openApi(terminal(remote.baseUrl).cli);
   const said = async (path: string) => ((await errorOf(api.get(path))) as Error).message;
-  assert.is(await said('/bad'), '401 Invalid API key.');
+  const keys = 'there, `tabern keys list` shows each key and its project.';
+  assert.is(await said('/bad'), `401 Invalid API key. The service is ${remote.baseUrl}; ${keys}`);
   assert.match(await said('/page'), 'the answer is not JSON');
   assert.match(await said('/gone'), '502 Bad Gateway');
   const dead = openApi({ ...terminal('http://127.0.0.1:9').cli });
@@ -110,7 +155,17 @@ cli('an error is the words of the service, and a key is in none', async () => {
   assert.not.match(unreached, KEY);
 });
 
-cli('a redirect is not followed, so the key stays here', async () => {
+cli('a service with a certificate that is not trusted names the setting', async () => {
+  const server = createServer(await selfSigned());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const api = openApi({ ...terminal(`https://127.0.0.1:${port}`).cli });
+  const message = ((await errorOf(api.get('/'))) as Error).message;
+  assert.match(message, 'its certificate is not trusted: set NODE_EXTRA_CA_CERTS to its file');
+  server.close();
+});
+
+cli('a redirect is not followed and does not receive the key', async () => {
   await using other = await service({ 'GET /x': { json: {} } });
   const location = `${other.baseUrl}/x`;
   await using remote = await service({
@@ -121,7 +176,7 @@ cli('a redirect is not followed, so the key stays here', async () => {
   assert.equal(other.seen, []);
 });
 
-cli('options win over variables, and what is missing is said', () => {
+cli('options win over variables; an error names the setting to change', () => {
   const env = { TABERN_API_KEY: 'from-env', TABERN_BASE_URL: 'https://a.example/base/' };
   assert.is(openCli({}, env).baseUrl, 'https://a.example/base');
   assert.is(openCli({ apiKey: 'given', baseUrl: 'http://b' }, env).apiKey, 'given');
@@ -130,6 +185,9 @@ cli('options win over variables, and what is missing is said', () => {
     openCli({}, { TABERN_API_KEY: 'k', TABERN_HOST: '::' }).baseUrl,
     'http://127.0.0.1:4747',
   );
+  const state = join(homedir(), '.local/state/tabern');
+  const userDir = (XDG_STATE_HOME: string) => openCli({}, { ...env, XDG_STATE_HOME }).userDir();
+  assert.equal(['/s', '', 'relative/s'].map(userDir), ['/s/tabern', state, state]);
   assert.throws(() => openCli({}, {}), /set TABERN_API_KEY/);
   for (const apiKey of ['two\nlines', 'two words', 'schlüssel']) {
     assert.throws(() => openCli({ apiKey }, {}), /API key has/);

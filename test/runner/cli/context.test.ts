@@ -1,4 +1,4 @@
-/** `tabern context`, and the client of core/README.md, against a whole gateway and core. */
+/** `tabern context`, and the client of core/README.md, against a real gateway and core. */
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ const BIN = fileURLToPath(new URL('../../../gateway/bin.ts', import.meta.url));
 const PROFILE = {
   'Local State': '{}',
   'Default/Cookies': 'a marked secret',
-  'Default/Cache/data_0': 'what can be made again',
+  'Default/Cache/data_0': 'a cached response',
 };
 
 /** A service with a context, a profile on disk, and a terminal in its folder. */
@@ -42,7 +42,7 @@ async function open() {
   };
 }
 
-test('a directory goes up encrypted, and comes down as a file that goes up again', async () => {
+test('a directory is uploaded encrypted, and its download can be uploaded again', async () => {
   await using app = await open();
   const { id } = app.context;
   const asides = () => readdirSync(tmpdir()).filter((name) => name.startsWith('tabern-context-'));
@@ -51,8 +51,8 @@ test('a directory goes up encrypted, and comes down as a file that goes up again
   assert.is(await uploadContext([id, 'profile'], {}, app.cli), 0);
   assert.equal(app.out, [id]);
   const said = app.said.join('\n');
-  assert.match(said, /^encrypting profile\nwarning: it is locked.*\nuploaded 0/);
-  assert.equal(asides(), before, 'nothing is left beside it');
+  assert.match(said, /^encrypting profile\nwarning: it is locked.*\nuploaded \d+(?:\.\d)? k?B/);
+  assert.equal(asides(), before, 'no temporary directory is left');
   const stored = (await app.download(id)) as Buffer;
   assert.is(stored.includes('a marked secret'), false);
 
@@ -71,17 +71,21 @@ test('a directory goes up encrypted, and comes down as a file that goes up again
   assert.is((wrong as Error).message, '422 The archive is not valid.');
 });
 
-test('what is not there is said in words', async () => {
+test('the error names a missing directory, context or content', async () => {
   await using app = await open();
   const { id } = app.context;
   const said = async (act: Promise<unknown>) => ((await errorOf(act)) as Error).message;
   assert.is(await said(uploadContext([id, 'nowhere'], {}, app.cli)), 'there is no nowhere');
-  assert.is(await said(uploadContext(['x', 'profile'], {}, app.cli)), '404 Context not found.');
+  const hint =
+    `The service is ${app.cli.baseUrl}; ` +
+    'there, `tabern keys list` shows each key and its project.';
+  const unknown = uploadContext(['x', 'profile'], {}, app.cli);
+  assert.is(await said(unknown), `404 Context not found. ${hint}`);
   const empty = downloadContext([id, 'backup'], {}, app.cli);
-  assert.is(await said(empty), '404 Context content not found.');
+  assert.is(await said(empty), `404 Context content not found. ${hint}`);
 });
 
-test('the key goes to no signed URL, and no redirect of one is followed', async () => {
+test('signed URLs receive no key, and their redirects are not followed', async () => {
   await using elsewhere = await service({ 'GET /x': { text: 'stolen' } });
   const location = `${elsewhere.baseUrl}/x`;
   await using storage = await service({
@@ -107,7 +111,7 @@ test('the key goes to no signed URL, and no redirect of one is followed', async 
   assert.equal(readdirSync(dir.path), ['a.tbcx']);
 });
 
-test('the command table knows both commands', async () => {
+test('the command table has both commands', async () => {
   await using app = await open();
   const { id } = app.context;
   const env = { ...process.env, TABERN_API_KEY: KEY, TABERN_BASE_URL: app.gateway.url };
@@ -118,7 +122,7 @@ test('the command table knows both commands', async () => {
   assert.ok(stdout.endsWith(`${id}.tbcx\n`), stdout);
 });
 
-test('the client of the README uploads a directory', async () => {
+test('the client in core/README.md uploads a directory', async () => {
   await using app = await open();
   const { id } = app.context;
   const [, source = ''] = /```js\n([\s\S]*?)```/.exec(readFileSync(README, 'utf8')) ?? [];

@@ -1,4 +1,4 @@
-/** The local server of `tabern dev`: its routes and answers are proto/spec/functions.md 9. */
+/** The local server of `tabern dev`. Its routes and responses: proto/spec/functions.md 9. */
 import { type IncomingMessage, request } from 'node:http';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -10,7 +10,7 @@ import { freePort } from '../../support/port.ts';
 const dev = suite('runner/cli/dev-server');
 const FAILURE = { message: 'no', type: 'RangeError', stackTrace: ['RangeError: no', 'at x.ts:1'] };
 
-/** Answers what the name says. */
+/** The name of a function is its outcome. */
 const FUNCTIONS: DevFunctions = {
   problem: () => undefined,
   has: (name) => !name.startsWith('un'),
@@ -35,7 +35,7 @@ async function open(functions: DevFunctions = FUNCTIONS) {
   return { ...server, where, post };
 }
 
-dev('says that it is there, to no page of another site', async () => {
+dev('GET / responds ok, without CORS headers', async () => {
   await using server = await open();
   const answer = await fetch(server.url);
   assert.is(answer.headers.get('access-control-allow-origin'), null);
@@ -46,13 +46,17 @@ dev('says that it is there, to no page of another site', async () => {
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 for (const [what, headers, status] of [
-  ['text/plain, as a page may send it', { 'content-type': 'text/plain' }, 415],
-  ['a form', { 'content-type': 'application/x-www-form-urlencoded' }, 415],
-  ['no type', {}, 415],
-  ['another site', { ...JSON_TYPE, 'sec-fetch-site': 'cross-site' }, 403],
-  ['another port of this machine', { ...JSON_TYPE, 'sec-fetch-site': 'same-site' }, 403],
+  ['text/plain, which a page of another site can send,', { 'content-type': 'text/plain' }, 415],
+  ['a form of a page', { 'content-type': 'application/x-www-form-urlencoded' }, 415],
+  ['a request without a content type', {}, 415],
+  ['a page of another site', { ...JSON_TYPE, 'sec-fetch-site': 'cross-site' }, 403],
+  ['a page of another port of this machine', { ...JSON_TYPE, 'sec-fetch-site': 'same-site' }, 403],
   ['a foreign origin', { ...JSON_TYPE, origin: 'https://evil.test' }, 403],
-  ['a page whose name leads here', { ...JSON_TYPE, host: 'evil.test:14113' }, 403],
+  [
+    'a foreign host name that resolves to this machine',
+    { ...JSON_TYPE, host: 'evil.test:14113' },
+    403,
+  ],
 ] as const) {
   dev(`${what} runs no function`, async () => {
     let runs = 0;
@@ -88,7 +92,7 @@ for (const [name, body, status, json] of [
   ['echo', `{"params": {"a": "${'x'.repeat(64 * 1024)}"}}`, 400, undefined],
   ['echo', `{"context": "${'x'.repeat(128 * 1024)}"}`, 400, undefined],
 ] as const) {
-  dev(`${name} of ${body?.slice(0, 40)}: ${status}`, async () => {
+  dev(`${name} with the body ${body?.slice(0, 40)} responds ${status}`, async () => {
     await using server = await open();
     const answer = await server.post(name, body);
     assert.is(answer.status, status);
@@ -96,7 +100,7 @@ for (const [name, body, status, json] of [
   });
 }
 
-dev('one at a time: who comes meanwhile gets 503, who comes after is served', async () => {
+dev('a second invocation receives 503 until the first has ended', async () => {
   const held = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
   await using server = await open({
@@ -115,13 +119,13 @@ dev('one at a time: who comes meanwhile gets 503, who comes after is served', as
   assert.is((await server.post('slow', '{}')).status, 200);
 });
 
-dev('sources that cannot be built are 503, with what is wrong', async () => {
+dev('while the sources cannot be built, 503 has the build error', async () => {
   await using server = await open({ ...FUNCTIONS, problem: () => 'index.ts:3: Unexpected ";"' });
   const answer = await server.post('echo', '{}');
   assert.equal(answer, { status: 503, json: { error: { message: 'index.ts:3: Unexpected ";"' } } });
 });
 
-dev('a caller that leaves ends its run', async () => {
+dev('an invocation is aborted when its client disconnects', async () => {
   const begun = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
   await using server = await open({
@@ -142,7 +146,7 @@ dev('a caller that leaves ends its run', async () => {
   await ended.promise;
 });
 
-dev('a port that is taken is said, with what to do', async () => {
+dev('the error for a port in use names --port', async () => {
   await using server = await open();
   const error = await errorOf(openDevServer(server.where, FUNCTIONS));
   assert.instance(error, CliError);

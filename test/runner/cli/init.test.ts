@@ -1,4 +1,4 @@
-/** `tabern init`: what it makes is whole, its types are the SDK's, and nothing is written over. */
+/** `tabern init`: the project compiles, its types are the SDK's, no file is overwritten. */
 import { spawnSync } from 'node:child_process';
 import {
   existsSync,
@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { declaration } from '../../../gateway/packaging/functions.ts';
 import { CliError } from '../../../runner/cli/config.ts';
 import { init } from '../../../runner/cli/init.ts';
 import { errorOf } from '../../support/fault.ts';
@@ -20,11 +21,12 @@ import { tempDirectory } from '../../support/temp.ts';
 
 const cli = suite('runner/cli/init');
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const SHELL = { command: 'tabern', hasNpm: true };
 
-/** Makes the project, with what `npm install` would bring. */
-async function made(dir: string, name: string) {
+/** Creates the project, with its dependency installed. */
+async function created(dir: string, name: string, shell = SHELL) {
   const { cli: opened, out, said } = terminal('', dir);
-  assert.is(await init(name, opened), 0);
+  assert.is(await init(name, opened, shell), 0);
   const root = join(dir, name);
   mkdirSync(join(root, 'node_modules'));
   const installed = join(ROOT, 'node_modules', 'playwright-core');
@@ -32,15 +34,15 @@ async function made(dir: string, name: string) {
   return { root, out, said };
 }
 
-function check(root: string): string {
+function check(root: string, flags: readonly string[] = ['-p', root]): string {
   const compiler = join(ROOT, 'node_modules', '.bin', 'tsc');
-  const { stdout, status } = spawnSync(compiler, ['-p', root], { encoding: 'utf8' });
+  const { stdout, status } = spawnSync(compiler, flags, { encoding: 'utf8' });
   return status === 0 ? '' : stdout;
 }
 
-cli('makes a project that compiles, and says what to do next', async () => {
+cli('the new project compiles, and has the driver that the service is tested with', async () => {
   await using dir = tempDirectory();
-  const { root, out, said } = await made(dir.path, 'My First');
+  const { root, out } = await created(dir.path, 'My First');
   assert.is(check(root), '');
   const json = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   assert.is(json.name, 'my-first');
@@ -49,29 +51,58 @@ cli('makes a project that compiles, and says what to do next', async () => {
     'playwright-core': own.devDependencies['playwright-core'],
   });
   assert.ok(out.includes(join('My First', 'index.ts')));
-  assert.match(said.join(), 'tabern publish index.ts');
 });
 
-cli('its tabern.d.ts says what runner/sdk says', () => {
-  const read = (name: string) => readFileSync(join(ROOT, 'runner', name), 'utf8');
-  const registry = read('sdk/registry.ts');
-  const [, ...parts] = registry.split(/^(?=export function defineFn<)/m);
-  const overloads = parts.map((part) => part.slice(0, part.indexOf('): void;\n') + 9)).join('');
-  const body = `${read('sdk/types.ts')}\n${overloads}`.replace(/^(?=.)/gm, '  ');
-  // a mismatch: put what is expected here into the file
-  assert.is(read('cli/tabern.d.ts.txt'), `declare module 'tabern' {\n${body}}\n`);
-});
-
-cli('its function is the one that the first page of README.md shows', async () => {
+cli('tabern.d.ts has the types of runner/sdk', async () => {
   await using dir = tempDirectory();
-  const { root } = await made(dir.path, 'first');
+  const { root } = await created(dir.path, 'first');
+  const text = readFileSync(join(root, 'tabern.d.ts'), 'utf8');
+  // after a mismatch: npm run prepare
+  assert.is(text, await declaration(ROOT));
+  const names = ['JsonValue', 'FunctionContext', 'Handler', 'SessionConfig', 'FunctionConfig'];
+  for (const name of names) assert.match(text, new RegExp(`^  export type ${name}\\b`, 'm'));
+  assert.is(text.match(/^ {2}export function defineFn</gm)?.length, 2, 'each overload');
+});
+
+cli('tabern.d.ts compiles without the types of a platform', async () => {
+  await using dir = tempDirectory();
+  const { root } = await created(dir.path, 'first');
+  const strict = ['--ignoreConfig', '--noEmit', '--strict', '--skipLibCheck', 'false'];
+  const alone = ['--types', '', '--lib', 'es2022', '--target', 'es2022'];
+  assert.is(check(root, [...strict, ...alone, join(root, 'tabern.d.ts')]), '');
+});
+
+cli('the printed commands call tabern as the shell finds it, and npm where it is', async () => {
+  await using dir = tempDirectory();
+  const { said } = await created(dir.path, 'My First', SHELL);
+  assert.equal(said, [
+    'next:',
+    "  cd 'My First'",
+    '  npm install',
+    '  tabern dev index.ts',
+    '  tabern publish index.ts',
+    '  tabern invoke title',
+  ]);
+  const program = 'node /opt/tabern/gateway/tabern.js';
+  const bare = await created(dir.path, 'other', { command: program, hasNpm: false });
+  assert.equal(bare.said, [
+    'next:',
+    '  cd other',
+    `  ${program} publish index.ts`,
+    `  ${program} invoke title`,
+  ]);
+});
+
+cli('the example function is the one in README.md', async () => {
+  await using dir = tempDirectory();
+  const { root } = await created(dir.path, 'first');
   const code = readFileSync(join(root, 'index.ts'), 'utf8').replace(/^\/\*\*.*\n/m, '');
   assert.match(readFileSync(join(ROOT, 'README.md'), 'utf8'), code);
 });
 
-cli('its types are those that the service checks: a wrong handler does not compile', async () => {
+cli('a handler with a type error does not compile', async () => {
   await using dir = tempDirectory();
-  const { root } = await made(dir.path, 'first');
+  const { root } = await created(dir.path, 'first');
   const wrong = `import { defineFn } from 'tabern';
 defineFn('wrong', async (ctx) => ctx.session.connectURL);
 defineFn('timed', async () => 1, { sessionConfig: { timeout: '60' } });
@@ -82,21 +113,21 @@ defineFn('timed', async () => 1, { sessionConfig: { timeout: '60' } });
   assert.match(said, /wrong\.ts\(3/);
 });
 
-cli('writes over nothing, and then writes nothing at all', async () => {
+cli('an existing file is not overwritten, and no other file is written', async () => {
   await using dir = tempDirectory();
   writeFileSync(join(dir.path, 'tsconfig.json'), 'mine');
   const { cli: opened } = terminal('', dir.path);
-  const error = await errorOf(init('', opened));
+  const error = await errorOf(init('', opened, SHELL));
   assert.instance(error, CliError);
   assert.match((error as Error).message, /^tsconfig\.json: already there/);
   assert.equal(readdirSync(dir.path), ['tsconfig.json']);
   assert.is(readFileSync(join(dir.path, 'tsconfig.json'), 'utf8'), 'mine');
 });
 
-cli('makes it in the current directory when none is named', async () => {
+cli('without an argument, the project is created in the current directory', async () => {
   await using dir = tempDirectory();
   const { cli: opened } = terminal('', dir.path);
-  assert.is(await init('', opened), 0);
+  assert.is(await init('', opened, SHELL), 0);
   assert.ok(existsSync(join(dir.path, 'index.ts')));
 });
 

@@ -1,6 +1,8 @@
-/** `tabern listen` against a service whose answers are scripted, and a developer's own server. */
+/** `tabern listen` with a scripted service and a developer's server. */
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { suite } from 'uvu';
@@ -10,17 +12,20 @@ import { errorOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 import { freePort } from '../../support/port.ts';
 import { KEY, service, terminal } from '../../support/servers/scripted.ts';
+import { tempDirectory } from '../../support/temp.ts';
 
 const cli = suite('runner/cli/listen');
 const NEXT = 'GET /v1/events?wait=25&cursor=';
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const BODY = '{"id":"e-1",  "text":"ünïcode 🦊"}';
 
+const PROJECT = { 'GET /v1/projects': { json: [{ id: 'p-1' }] } };
+
 const eventOf = (id: string, type: string, body = BODY) => ({ id, type, body });
 
 type Got = { headers: Record<string, string>; body: Buffer };
 
-/** A developer's server: answers with the statuses, then with 200. */
+/** A developer's server: responds with the statuses in order, then with 200. */
 async function developer(...statuses: number[]) {
   const got: Got[] = [];
   const server = createServer(async (request, response) => {
@@ -50,9 +55,10 @@ async function listened(baseUrl: string, options: Record<string, string | boolea
   return shown;
 }
 
-cli('an event is forwarded byte for byte and signed, and a line tells its status', async () => {
+cli('an event is forwarded byte for byte and signed; its status is printed', async () => {
   await using local = await developer(204);
   await using remote = await service({
+    ...PROJECT,
     'GET /v1/events': { json: { data: [], nextCursor: 'e1' } },
     [`${NEXT}e1`]: { json: { data: [eventOf('e-1', 'a.b')], nextCursor: 'e2' } },
     [`${NEXT}e2`]: { json: { data: [], nextCursor: 'e2' } },
@@ -69,9 +75,10 @@ cli('an event is forwarded byte for byte and signed, and a line tells its status
   assert.not.match([...out, ...said].join('\n'), KEY);
 });
 
-cli('without --secret one is made, printed once, and signs', async () => {
+cli('without --secret, a new secret is printed once and signs the events', async () => {
   await using local = await developer();
   await using remote = await service({
+    ...PROJECT,
     'GET /v1/events': { json: { data: [], nextCursor: 'e1' } },
     [`${NEXT}e1`]: { json: { data: [eventOf('e-1', 'a.b')], nextCursor: 'e2' } },
     [`${NEXT}e2`]: { json: { data: [], nextCursor: 'e2' } },
@@ -82,10 +89,119 @@ cli('without --secret one is made, printed once, and signs', async () => {
   new Webhook(secret).verify(first?.body ?? '', first?.headers ?? {});
 });
 
-cli('--types forwards those alone, --json prints objects', async () => {
+const NONE = { json: { data: [], nextCursor: 'e1' } };
+const QUIET = { 'GET /v1/events': NONE, [`${NEXT}e1`]: NONE };
+
+/** The secret that `listen` prints, with that directory of the user. */
+async function printedSecret(baseUrl: string, url: string, userDir: string): Promise<string> {
+  const { cli: opened, said } = terminal(baseUrl);
+  const asked = new AbortController();
+  const cliOf = { ...opened, userDir: () => userDir };
+  const running = listen({ forwardTo: url }, cliOf, asked.signal);
+  const secret = await until(() => /whsec_\S+/.exec(said.join('\n'))?.[0]);
+  asked.abort();
+  await running;
+  return secret;
+}
+
+cli('the secret is kept for its project, URL and service, for this user alone', async () => {
+  await using dir = tempDirectory();
+  const project = { json: [{ id: 'p-1' }] };
+  const script = { ...QUIET, 'GET /v1/projects': project };
+  await using remote = await service(script);
+  await using elsewhere = await service(script);
+  const secretOf = (baseUrl: string, url: string) => printedSecret(baseUrl, url, dir.path);
+  const [a, b] = ['http://127.0.0.1:1/a', 'http://127.0.0.1:1/b'];
+  const first = await secretOf(remote.baseUrl, a);
+  assert.is(await secretOf(remote.baseUrl, a), first);
+  assert.is.not(await secretOf(remote.baseUrl, b), first, 'same project, other URL');
+  assert.is.not(await secretOf(elsewhere.baseUrl, a), first, 'other service');
+  project.json = [{ id: 'p-2' }];
+  assert.is.not(await secretOf(remote.baseUrl, a), first, 'same URL, other project');
+  project.json = [{ id: 'p-1' }];
+  assert.is(await secretOf(remote.baseUrl, a), first);
+  const folder = join(dir.path, 'listen');
+  assert.is(statSync(folder).mode & 0o777, 0o700);
+  const names = readdirSync(folder);
+  assert.is(names.length, 4);
+  for (const name of names) assert.is(statSync(join(folder, name)).mode & 0o777, 0o600);
+});
+
+cli('two commands at once print the same secret, which is the kept one', async () => {
+  await using dir = tempDirectory();
+  await using remote = await service({ ...QUIET, ...PROJECT });
+  const secretOf = () => printedSecret(remote.baseUrl, 'http://127.0.0.1:1/', dir.path);
+  const [one, other] = await Promise.all([secretOf(), secretOf()]);
+  assert.is(one, other);
+  const [name = '', ...rest] = readdirSync(join(dir.path, 'listen'));
+  assert.equal(rest, []);
+  assert.is(readFileSync(join(dir.path, 'listen', name), 'utf8'), `${one}\n`);
+});
+
+cli('a file without a signing secret is an error that names the file', async () => {
+  await using dir = tempDirectory();
+  await using remote = await service({ ...QUIET, ...PROJECT });
+  const url = 'http://127.0.0.1:1/';
+  await printedSecret(remote.baseUrl, url, dir.path);
+  const [name = ''] = readdirSync(join(dir.path, 'listen'));
+  const path = join(dir.path, 'listen', name);
+  for (const text of ['', 'whsec_cut', `svc_${'a'.repeat(64)}`]) {
+    writeFileSync(path, text);
+    const opened = { ...terminal(remote.baseUrl).cli, userDir: () => dir.path };
+    const asked = new AbortController().signal;
+    const error = await errorOf(listen({ forwardTo: url }, opened, asked));
+    assert.is((error as Error).name, 'CliError');
+    assert.match((error as Error).message, `secret in ${path}; delete the file`);
+  }
+});
+
+for (const projects of [[], {}, [{}], [{ id: 7 }]]) {
+  cli(`the answer ${JSON.stringify(projects)} has no project, and ends the command`, async () => {
+    await using dir = tempDirectory();
+    await using remote = await service({ ...QUIET, 'GET /v1/projects': { json: projects } });
+    const opened = { ...terminal(remote.baseUrl).cli, userDir: () => dir.path };
+    const asked = new AbortController().signal;
+    const error = await errorOf(listen({ forwardTo: 'http://127.0.0.1:1/' }, opened, asked));
+    assert.match((error as Error).message, /answered without a project/);
+    assert.equal(readdirSync(dir.path), []);
+  });
+}
+
+cli('a secret that cannot be kept is a warning', async () => {
+  await using remote = await service({
+    ...PROJECT,
+    'GET /v1/events': { json: { data: [], nextCursor: 'e1' } },
+    [`${NEXT}e1`]: { json: { data: [], nextCursor: 'e1' } },
+  });
+  const { cli: opened, said } = terminal(remote.baseUrl);
+  const asked = new AbortController();
+  const running = listen({ forwardTo: 'http://127.0.0.1:1/' }, opened, asked.signal);
+  await until(() => said.some((line) => line.startsWith('signing secret whsec_')));
+  asked.abort();
+  assert.is(await running, 0);
+  assert.match(said.join('\n'), /warning: the signing secret is not kept: ENOTDIR: .*null/);
+});
+
+cli('without a home directory, the secret is not kept, and a warning says so', async () => {
+  await using remote = await service({ ...QUIET, ...PROJECT });
+  const { cli: opened, said } = terminal(remote.baseUrl);
+  const asked = new AbortController();
+  const userDir = () => {
+    throw new Error('uv_os_homedir returned ENOENT');
+  };
+  const options = { forwardTo: 'http://127.0.0.1:1/' };
+  const running = listen(options, { ...opened, userDir }, asked.signal);
+  await until(() => said.some((line) => line.startsWith('signing secret whsec_')));
+  asked.abort();
+  assert.is(await running, 0);
+  assert.match(said.join('\n'), /secret is not kept: uv_os_homedir/);
+});
+
+cli('--types forwards only these event types; --json prints objects', async () => {
   await using local = await developer();
   const data = [eventOf('e-1', 'a'), eventOf('e-2', 'b'), eventOf('e-3', 'c')];
   await using remote = await service({
+    ...PROJECT,
     'GET /v1/events': { json: { data: [], nextCursor: 'e1' } },
     [`${NEXT}e1`]: { json: { data, nextCursor: 'e4' } },
     [`${NEXT}e4`]: { json: { data: [], nextCursor: 'e4' } },
@@ -102,10 +218,11 @@ cli('--types forwards those alone, --json prints objects', async () => {
   );
 });
 
-cli('a forward that fails is not repeated, and the next one is made', async () => {
+cli('a failed forward is not repeated; the next event is forwarded', async () => {
   await using local = await developer(500, 307);
   const data = ['e-1', 'e-2', 'e-3'].map((id) => eventOf(id, 'a'));
   await using remote = await service({
+    ...PROJECT,
     'GET /v1/events': { json: { data: [], nextCursor: 'e1' } },
     [`${NEXT}e1`]: { json: { data, nextCursor: 'e4' } },
     [`${NEXT}e4`]: { json: { data: [], nextCursor: 'e4' } },
@@ -117,8 +234,9 @@ cli('a forward that fails is not repeated, and the next one is made', async () =
   assert.is(local.got.length, 3);
 });
 
-cli('a URL where nobody listens is said, and listening goes on', async () => {
+cli('a refused connection is printed in place of a status', async () => {
   await using remote = await service({
+    ...PROJECT,
     'GET /v1/events': { json: { data: [], nextCursor: 'e1' } },
     [`${NEXT}e1`]: { json: { data: [eventOf('e-1', 'a')], nextCursor: 'e2' } },
     [`${NEXT}e2`]: { json: { data: [], nextCursor: 'e2' } },
@@ -131,10 +249,11 @@ cli('a URL where nobody listens is said, and listening goes on', async () => {
   assert.match(out[0] ?? '', /ECONNREFUSED a e-1 \(not repeated\)$/);
 });
 
-cli('a service that is away is asked again, from where it was left', async () => {
+cli('an unavailable service is polled again, from the last cursor', async () => {
   await using local = await developer();
   const away = { status: 503, json: { message: 'Not now.' } };
   await using remote = await service({
+    ...PROJECT,
     'GET /v1/events': [away, { json: { data: [], nextCursor: 'e1' } }],
     [`${NEXT}e1`]: [away, away, { json: { data: [eventOf('e-1', 'a')], nextCursor: 'e2' } }],
     [`${NEXT}e2`]: { json: { data: [], nextCursor: 'e2' } },
@@ -144,9 +263,9 @@ cli('a service that is away is asked again, from where it was left', async () =>
   assert.is(local.got.length, 1);
 });
 
-cli('a key that is refused ends it', async () => {
+cli('a refused API key ends the command', async () => {
   const refused = { status: 401, json: { statusCode: 401, message: 'Unauthorized' } };
-  await using remote = await service({ 'GET /v1/events': refused });
+  await using remote = await service({ 'GET /v1/projects': refused });
   const { cli: opened } = terminal(remote.baseUrl);
   const asked = new AbortController().signal;
   const error = await errorOf(listen({ forwardTo: 'http://127.0.0.1:1/' }, opened, asked));
@@ -161,7 +280,7 @@ for (const options of [
   { forwardTo: 'http://localhost/', secret: 'whsec_short' },
   { forwardTo: 'http://localhost/', secret: 'not one' },
 ]) {
-  cli(`${JSON.stringify(options)} is refused before anything is sent`, async () => {
+  cli(`${JSON.stringify(options)} is refused before a request is sent`, async () => {
     await using remote = await service({});
     const asked = new AbortController().signal;
     const error = await errorOf(listen(options, terminal(remote.baseUrl).cli, asked));

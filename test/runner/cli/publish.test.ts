@@ -5,8 +5,7 @@ import { list } from 'tar';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { CliError } from '../../../runner/cli/config.ts';
-import { ignored } from '../../../runner/cli/ignore.ts';
-import { publish } from '../../../runner/cli/publish.ts';
+import { ignored, publish } from '../../../runner/cli/publish.ts';
 import { errorOf } from '../../support/fault.ts';
 import { directory } from '../../support/runner/project.ts';
 import { FUNCTION, ID, KEY, LINE, service, terminal } from '../../support/servers/scripted.ts';
@@ -34,7 +33,7 @@ function namesIn(archive: Buffer): Promise<string[]> {
   });
 }
 
-cli('publish uploads what belongs to the project, waits, and prints what was built', async () => {
+cli('publish uploads the project, waits, and prints the built functions', async () => {
   await using project = directory(FILES);
   await using remote = await service({
     'POST /v1/functions/builds': { status: 202, json: { id: ID, status: 'PENDING' } },
@@ -83,11 +82,11 @@ cli('a failed build prints its cause and its log, and exits 1', async () => {
 });
 
 for (const [what, argument, problem] of [
-  ['a file that is not there', 'none.ts', /there is no file none\.ts/],
+  ['a missing file', 'none.ts', /there is no file none\.ts/],
   ['a file above the project', '../x.ts', /outside the current directory/],
   ['a folder', 'lib', /there is no file lib/],
-  ['what is no source', 'package.json', /is not a source file/],
-  ['an entry that is ignored', 'node_modules/a/index.js', /is not published/],
+  ['a file that is no source', 'package.json', /is not a source file/],
+  ['an ignored entry', 'node_modules/a/index.js', /is not published/],
 ] as const) {
   cli(`publish refuses ${what}, and sends nothing`, async () => {
     await using project = directory(FILES);
@@ -100,7 +99,7 @@ for (const [what, argument, problem] of [
   });
 }
 
-cli('publish refuses more than 25 MB before it sends anything', async () => {
+cli('publish refuses an archive above 25 MB before a request is sent', async () => {
   await using project = directory(FILES);
   const noise = Buffer.alloc(26 * 1024 * 1024);
   for (let at = 0; at < noise.length; at += 4)
@@ -113,7 +112,7 @@ cli('publish refuses more than 25 MB before it sends anything', async () => {
   assert.equal(remote.seen, []);
 });
 
-cli('lines of .gitignore are simple patterns, and the last that matches decides', () => {
+cli('the last matching rule of .gitignore decides, after the fixed rules', () => {
   const lines = ['# c', '', '*.tmp', '/top', 'folder/', 'a/**/z', '!keep.tmp', 'x.y?', '!.env'];
   const more = ['[pq].c', '\\#d', 'folder2/', '!folder2/in', ''];
   const isIgnored = ignored([...lines, ...more].join('\n'));

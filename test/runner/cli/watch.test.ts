@@ -1,4 +1,4 @@
-/** Changes of sources, as an editor and a checkout make them. */
+/** Reports of changes, as by an editor or a checkout. */
 import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -9,51 +9,51 @@ import { directory } from '../../support/runner/project.ts';
 
 const watching = suite('runner/cli/watch');
 
-watching('tells of a change, of one in a new folder, and of a file put in place', async () => {
+watching('a change is reported, also in a new folder and of a renamed file', async () => {
   await using project = directory({ 'index.ts': '1', 'lib/a.ts': '1' });
-  let told = 0;
+  let reported = 0;
   await using _watch = await watchSources(project.path, {
     onChange: () => {
-      told += 1;
+      reported += 1;
     },
     onLost: assert.unreachable,
   });
   const path = (name: string) => join(project.path, name);
-  const tells = async (change: () => void) => {
-    const before = told;
+  const reports = async (change: () => void) => {
+    const before = reported;
     change();
-    await until(() => told > before);
+    await until(() => reported > before);
   };
-  await tells(() => writeFileSync(path('index.ts'), '2'));
-  await tells(() => writeFileSync(path('lib/a.ts'), '2'));
-  await tells(() => mkdirSync(path('new')));
-  await tells(() => writeFileSync(path('new/b.ts'), '1'));
-  await tells(() => {
+  await reports(() => writeFileSync(path('index.ts'), '2'));
+  await reports(() => writeFileSync(path('lib/a.ts'), '2'));
+  await reports(() => mkdirSync(path('new')));
+  await reports(() => writeFileSync(path('new/b.ts'), '1'));
+  await reports(() => {
     writeFileSync(path('lib/.a.swp'), '3');
     renameSync(path('lib/.a.swp'), path('lib/a.ts'));
   });
-  await tells(() => rmSync(path('new'), { recursive: true }));
+  await reports(() => rmSync(path('new'), { recursive: true }));
 });
 
-watching('does not tell of what the command itself writes', async () => {
+watching('output of the command itself is not reported', async () => {
   await using project = directory({ 'index.ts': '1', 'cache/own/a': '1' });
   const own = join(project.path, 'cache/own');
-  let told = 0;
+  let reported = 0;
   await using _watch = await watchSources(project.path, {
     except: own,
     onChange: () => {
-      told += 1;
-      // as a build does: seen, it would lead to the next one without end
-      writeFileSync(join(own, `dev-${told}.mjs`), '1');
-      if (told === 1) writeFileSync(join(project.path, 'last.ts'), '1');
+      reported += 1;
+      // as a build does: if it were reported, builds would never end
+      writeFileSync(join(own, `dev-${reported}.mjs`), '1');
+      if (reported === 1) writeFileSync(join(project.path, 'last.ts'), '1');
     },
     onLost: assert.unreachable,
   });
   writeFileSync(join(project.path, 'index.ts'), '2');
-  await until(() => told === 2);
+  await until(() => reported === 2);
 });
 
-watching('tells of what is in a folder that took the place of another', async () => {
+watching('changes in a folder that replaced another one are reported', async () => {
   await using project = directory({ 'lib/a.ts': '1' });
   const lib = join(project.path, 'lib');
   let seen = '';

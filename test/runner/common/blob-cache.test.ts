@@ -1,4 +1,4 @@
-/** One download for all who need the same bytes; an entry is right or it is not there. */
+/** Shared downloads and complete entries of the cache. */
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -56,7 +56,7 @@ const messageOf = (promise: Promise<unknown>) =>
     (error: Error) => error.message,
   );
 
-test('what several need at once is downloaded once, and what is there not at all', async () => {
+test('concurrent requests share a download, and an existing entry is not downloaded', async () => {
   await using cache = await openCache({ one: 'text' });
   const wanted = cache.wanted('one');
   const paths = await Promise.all([cache.get(wanted, signal), cache.get(wanted, signal)]);
@@ -67,13 +67,16 @@ test('what several need at once is downloaded once, and what is there not at all
   assert.equal(cache.names(), [`${wanted.sha256}.txt`]);
 });
 
-test('other bytes than the hash says, and too many, leave nothing', async () => {
+test('a wrong hash and too many bytes leave no entry', async () => {
   await using cache = await openCache({ one: 'text', large: Buffer.alloc((1 << 20) + 1) });
   const other = { blobId: 'one', sha256: hashOf('another') };
-  assert.match(await messageOf(cache.get(other, signal)), 'a text of other bytes than its hash');
-  assert.match(await messageOf(cache.get(cache.wanted('large'), signal)), 'of more than 1 MiB');
+  assert.match(await messageOf(cache.get(other, signal)), 'a text does not match its hash');
+  assert.match(await messageOf(cache.get(cache.wanted('large'), signal)), 'is larger than 1 MiB');
   for (const sha256 of ['', '../up', hashOf('').toUpperCase()]) {
-    assert.match(await messageOf(cache.get({ blobId: 'one', sha256 }, signal)), 'without a hash');
+    assert.match(
+      await messageOf(cache.get({ blobId: 'one', sha256 }, signal)),
+      'has no valid hash',
+    );
   }
   assert.equal(cache.names(), []);
   assert.ok(await cache.get(cache.wanted('one'), signal), 'a failure is not kept');
@@ -84,7 +87,7 @@ for (const [how, bytes] of [
   ['of as many zeros', '\0\0\0\0'],
   ['of other bytes', 'else'],
 ] as const) {
-  test(`an entry ${how}, as a power loss leaves one, is downloaded again, once`, async () => {
+  test(`an entry ${how}, as after a power loss, is downloaded again, once`, async () => {
     const dir = tempDirectory();
     const sha256 = hashOf('text');
     writeFileSync(join(dir.path, `${sha256}.txt`), bytes);
@@ -96,7 +99,7 @@ for (const [how, bytes] of [
   });
 }
 
-test('a whole entry of an earlier process is used; one that is cut later is not', async () => {
+test('a complete entry of an earlier process is used, a truncated one is not', async () => {
   const dir = tempDirectory();
   const path = join(dir.path, `${hashOf('text')}.txt`);
   writeFileSync(path, 'text');
@@ -108,7 +111,7 @@ test('a whole entry of an earlier process is used; one that is cut later is not'
   assert.is(readFileSync(path, 'utf8'), 'text');
 });
 
-test('who leaves is let go; who stays gets it', async () => {
+test('an aborted request ends, and others still receive the entry', async () => {
   await using cache = await openCache({ one: 'text' });
   const arriving = Promise.withResolvers<void>();
   cache.hold(arriving.promise);
@@ -124,7 +127,7 @@ test('who leaves is let go; who stays gets it', async () => {
   assert.is(cache.reads(), 1);
 });
 
-test('at start goes what nobody used for a week, and what was never complete', async () => {
+test('entries that are unused for a week or incomplete are removed at start', async () => {
   const dir = tempDirectory();
   for (const [name, ageMs] of [
     ['old.txt', WEEK_MS + 3_600_000],

@@ -1,4 +1,4 @@
-/** A directory that a tenant's program filled is removed, whatever its names and however deep. */
+/** A tenant's directory is removed with any names and any depth. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,23 +24,20 @@ function deep(): AsyncDisposable & { root: string; kept: string; full: string } 
   return { root, kept, full, [Symbol.asyncDispose]: () => removeTree(root) };
 }
 
-remove('paths longer than a system takes are removed, and no link is followed', async () => {
+remove("paths longer than the system's limit are removed, and no link is followed", async () => {
   await using lab = deep();
   await removeTree(lab.full);
   assert.is(existsSync(lab.full), false);
   assert.is(existsSync(join(lab.kept, 'file')), true);
 });
 
-remove(
-  'a runner that died with such a directory does not keep the next one from starting',
-  async () => {
-    await using lab = deep();
-    assert.equal(await sweepRuns(lab.root), [lab.full]);
-    assert.is(existsSync(lab.full), false);
-  },
-);
+remove("a dead runner's directory with such paths does not stop the next start", async () => {
+  await using lab = deep();
+  assert.equal(await sweepRuns(lab.root), [lab.full]);
+  assert.is(existsSync(lab.full), false);
+});
 
-remove('what is not there is no error', async () => {
+remove('removing a missing directory is not an error', async () => {
   await removeTree('/no/such/directory');
 });
 

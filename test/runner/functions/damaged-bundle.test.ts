@@ -1,4 +1,4 @@
-/** A bundle whose file is damaged on the runner: the author of the function is not blamed. */
+/** A bundle whose file is damaged on the runner is not the function's failure. */
 import { writeFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -7,7 +7,7 @@ import { moduleOf, openYard } from '../host/bundle.ts';
 
 const test = suite('runner/functions/damaged-bundle');
 
-test('a bundle whose bytes are damaged here is our failure, not its author’s', async () => {
+test('a bundle that is damaged on the runner is an internal error', async () => {
   await using yard = await openYard();
   const bundle = await yard.bundle(moduleOf('f: async () => 1'));
   writeFileSync(bundle.path, '');
@@ -18,7 +18,7 @@ test('a bundle whose bytes are damaged here is our failure, not its author’s',
   assert.is(next.outcome.type === 'result' && next.outcome.json, '2');
 });
 
-test('a handler that throws the words of a damaged bundle fails itself', async () => {
+test('a handler that throws the message of a damaged bundle is a workload error', async () => {
   await using yard = await openYard();
   const { outcome } = await yard.run(`throw new Error('${NO_REGISTRY}');`);
   assert.is(outcome.type === 'failure' && outcome.code, 'WORKLOAD_ERROR');

@@ -1,4 +1,4 @@
-/** What a hostile host says ends it, and nothing else: the other side of a real socket, by hand. */
+/** Invalid messages of a hostile host kill that host: the test writes them to a real socket. */
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
@@ -8,8 +8,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Log } from '../../../proto/common/log.ts';
 import { HostConnection, type RunOutcome } from '../../../runner/functions/host-connection.ts';
-import { RUN_MAX_BYTES } from '../../../runner/host/limits.ts';
-import { encode, type FromHost, type LogLine } from '../../../runner/host/messages.ts';
+import {
+  encode,
+  type FromHost,
+  type LogLine,
+  RUN_MAX_BYTES,
+} from '../../../runner/host/messages.ts';
 import type { Exit, Jailed } from '../../../runner/jail/jail.ts';
 
 const test = suite('runner/functions/host-connection');
@@ -83,7 +87,7 @@ async function open(memoryBytes = 0): Promise<Scene> {
   };
 }
 
-/** Starts a run and waits until the host was told. */
+/** Starts a run and waits until the host has received it. */
 async function started(scene: Scene): Promise<Promise<RunOutcome>[]> {
   const running = scene.run();
   await once(scene.socket, 'data');
@@ -93,12 +97,12 @@ async function started(scene: Scene): Promise<Promise<RunOutcome>[]> {
 const flood = Array.from({ length: RUN_MAX_BYTES / 16 }, () => ({ ...line, message: '' }));
 const HOSTILE: [string, FromHost[], RegExp][] = [
   ['ready a second time', [{ type: 'ready', cdpPort: 1 }], /ready twice/],
-  ['a word for a run of nobody', [{ ...done, id: 'other' }], /an unknown invocation/],
+  ['a message for an unknown run', [{ ...done, id: 'other' }], /an unknown invocation/],
   ['more lines than a run may print', logs([...flood, ...flood]), /the log limit of a run/],
 ];
 
 for (const [title, messages, cause] of HOSTILE) {
-  test(`${title} ends the host, and its run is its own failure`, async () => {
+  test(`${title} kills the host, and its run fails as a workload error`, async () => {
     await using scene = await open();
     const [running] = await started(scene);
     scene.say(...messages);
@@ -110,7 +114,7 @@ for (const [title, messages, cause] of HOSTILE) {
   });
 }
 
-test('a second outcome ends the host and changes nothing', async () => {
+test('a second outcome kills the host and is ignored', async () => {
   await using scene = await open();
   const [running] = await started(scene);
   scene.say(result, { ...result, json: '2' });
@@ -119,7 +123,7 @@ test('a second outcome ends the host and changes nothing', async () => {
   assert.ok(scene.isKilled());
 });
 
-test('as much as a run may print is taken; what comes after its outcome is not', async () => {
+test('the maximum of log lines is accepted; lines after the outcome are dropped', async () => {
   await using scene = await open();
   const [running] = await started(scene);
   scene.say(...logs(flood), result, ...logs([line]));
@@ -131,7 +135,7 @@ test('as much as a run may print is taken; what comes after its outcome is not',
   assert.not(scene.isKilled());
 });
 
-test('a run that keeps its thread costs its host, once no other is waited for', async () => {
+test('a run that keeps its thread costs its host after the last pending run', async () => {
   await using scene = await open();
   const [first] = await started(scene);
   const second = scene.run('j');
@@ -147,7 +151,7 @@ test('a run that keeps its thread costs its host, once no other is waited for', 
   assert.equal(scene.warnings, []);
 });
 
-test('an aborted run that does not end costs its host, once no other is waited for', async () => {
+test('an aborted run that does not end costs its host after the last pending run', async () => {
   await using scene = await open();
   const [first] = await started(scene);
   const told = once(scene.socket, 'data');
@@ -176,7 +180,7 @@ test('a host that uses much memory at the end of a run takes no more runs', asyn
   }
 });
 
-test('a host whose runs are all told may end without a warning', async () => {
+test('a host without pending outcomes ends without a warning', async () => {
   await using scene = await open();
   const [running] = await started(scene);
   scene.say({ type: 'manifests', id: 'i', json: '[]' });

@@ -1,4 +1,4 @@
-/** A function host's frame costs the runner little, whatever it holds. */
+/** Reading a function host's frame has a bounded cost, whatever its content. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readHostFrame } from '../../../runner/functions/host-frames.ts';
@@ -9,7 +9,7 @@ const frames = suite('runner/functions/host-frames');
 const BYTES = (4 << 20) - 100;
 const HEADER_BYTES = 4;
 
-frames('the longest log frame is read as it was sent', () => {
+frames('the longest frames are read as they were sent', () => {
   const line = { level: 'log', message: '"é\n"', timestamp: 1 } as const;
   const lines = Array.from({ length: LOG_LINES_MAX }, () => line);
   for (const sent of [
@@ -21,7 +21,7 @@ frames('the longest log frame is read as it was sent', () => {
   }
 });
 
-frames('a frame of many members is refused before it is parsed', () => {
+frames('a frame with many members is refused before it is parsed', () => {
   const members = Array.from({ length: BYTES / 14 }, (_, at) => `"key${at}":1`).join(',');
   const worst = [`{"type":"log","id":"a","lines":[{${members}}]}`, `{${members}}`];
   for (const text of [...worst, `{"lines":${'['.repeat(BYTES / 2)}${']'.repeat(BYTES / 2)}}`]) {
@@ -33,7 +33,7 @@ frames('a frame of many members is refused before it is parsed', () => {
   }
 });
 
-frames('manifests of many members are refused before they are parsed', () => {
+frames('manifests with many members are refused before they are parsed', () => {
   const head = '{"type":"manifests","id":"a"}\n';
   const members = Array.from({ length: 150_000 }, (_, at) => `"k${at}":1`).join(',');
   for (const text of [`[{${members}}]`, `[${'[],'.repeat(600_000)}0]`]) {

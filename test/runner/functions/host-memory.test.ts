@@ -1,4 +1,4 @@
-/** A host that uses too much memory is ended, and only its own project notices. */
+/** A host that uses too much memory is ended, which affects its own project only. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openYard } from '../host/bundle.ts';
@@ -7,7 +7,7 @@ const test = suite('runner/functions/host-memory');
 const MIB = 2 ** 20;
 
 for (const sandbox of ['bwrap', 'landlock'] as const) {
-  test(`${sandbox}: what uses more than it may is ended, and is told why`, async () => {
+  test(`${sandbox}: a host above its memory limit ends; its run gives the reason`, async () => {
     await using yard = await openYard(sandbox, { memoryMaxBytes: 256 * MIB });
     const other = yard.run(
       `console.log('here'); await new Promise((r) => ctx.signal.addEventListener('abort', r))`,

@@ -1,4 +1,4 @@
-/** When there are spares, in the real jail. What a host does is in hosts.test.ts. */
+/** Starts, spares and the end of hosts in the real jail. Runs are tested in hosts.test.ts. */
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ async function openPool(options: { spares: number; sparesKeptMs?: number; jail?:
   };
 }
 
-test('there is no spare before the first use, and one after it', async () => {
+test('a spare is started after the first use, not before', async () => {
   await using yard = await openPool({ spares: 1 });
   assert.is(yard.pool.processes(), 0);
   const first = await yard.pool.fresh();
@@ -43,13 +43,13 @@ test('there is no spare before the first use, and one after it', async () => {
   assert.ok(first.isUsable());
 });
 
-test('without spares nothing runs that nobody asked for', async () => {
+test('without spares only claimed hosts run', async () => {
   await using yard = await openPool({ spares: 0 });
   await yard.pool.fresh();
   assert.is(yard.pool.processes(), 1);
 });
 
-test('spares end when nobody asks for hosts, and come again with a use', async () => {
+test('released spares end and are started again after the next use', async () => {
   await using yard = await openPool({ spares: 1 });
   const first = await yard.pool.fresh();
   await until(() => yard.pool.processes() === 2);
@@ -61,13 +61,13 @@ test('spares end when nobody asks for hosts, and come again with a use', async (
   assert.ok(first.isUsable() && second.isUsable());
 });
 
-test('a use is forgotten after its time: what starts later leaves no spare', async () => {
+test('a host that starts after the spare time leaves no spare', async () => {
   await using yard = await openPool({ spares: 1, sparesKeptMs: 1 });
   await yard.pool.fresh(); // takes longer
   assert.is(yard.pool.processes(), 1);
 });
 
-test('the end waits for what still starts, and nothing is left of it', async () => {
+test('close waits for starting hosts and removes their directories', async () => {
   await using yard = await openPool({ spares: 1 });
   await yard.pool.fresh();
   const asked = [yard.pool.fresh(), yard.pool.fresh()].map((host) =>
@@ -82,7 +82,7 @@ test('the end waits for what still starts, and nothing is left of it', async () 
   assert.is(yard.pool.processes(), 0);
 });
 
-test('the end waits for no host that is not ready', async () => {
+test('close does not wait for a host to become ready', async () => {
   for (const script of SILENT) {
     const { jail, launched } = await openSilent(script);
     await using yard = await openPool({ spares: 0, jail });
@@ -94,7 +94,7 @@ test('the end waits for no host that is not ready', async () => {
   }
 });
 
-test('a host that is not ready in time is ended, and its start says so', async () => {
+test('a host that is not ready in time is killed, and its start rejects', async () => {
   for (const script of SILENT) {
     const { jail } = await openSilent(script);
     await using dir = tempDirectory();
@@ -105,7 +105,7 @@ test('a host that is not ready in time is ended, and its start says so', async (
   }
 });
 
-test('a host whose jail cannot be started leaves nothing', async () => {
+test('a failed jail start leaves no directory', async () => {
   await using dir = tempDirectory();
   const jail: Jail = {
     ...(await openJail({ sandbox: 'auto', log })),
@@ -124,7 +124,7 @@ function hostOptions(jail: Jail, path: string): HostOptions {
   return { ...own, runtime: node(), isolation: 'warm', openEgress: undefined, memoryMaxBytes };
 }
 
-/** Run where our host would: one never comes to its control socket, one comes and says nothing. */
+/** Run instead of our host: one never connects to its control socket, one connects silently. */
 const SILENT = [
   'setInterval(() => {}, 1_000)',
   `setInterval(() => {}, 1_000);
@@ -147,7 +147,7 @@ async function openSilent(script: string) {
   };
   return {
     jail: { ...real, launch },
-    /** Settles when it has come as far as it does. */
+    /** Settles when the process makes no more progress. */
     async launched(dir: string) {
       await until(() => isLaunched);
       if (!script.includes('connect') || !real.hasUnixSockets) return;

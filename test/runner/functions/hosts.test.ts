@@ -1,10 +1,7 @@
-/**
- * Handlers in real hosts in the real jail: each outcome, each limit, and what one run must not do
- * to another.
- */
+/** Handlers in real hosts in the real jail: outcomes, limits, and the separation of runs. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { MARKER } from '../../../runner/host/limits.ts';
+import { MARKER } from '../../../runner/host/messages.ts';
 import { until } from '../../support/poll.ts';
 import { moduleOf, openYard, type Ran } from '../host/bundle.ts';
 
@@ -22,7 +19,7 @@ function failureOf({ outcome }: Ran) {
   throw new Error(`no failure: ${JSON.stringify(outcome).slice(0, 200)}`);
 }
 
-test('a handler gets ctx and params, and its value comes back', async () => {
+test('a handler receives ctx and params and returns its value', async () => {
   await using yard = await openYard();
   const value = resultOf(
     await yard.run(
@@ -45,7 +42,7 @@ test('a handler gets ctx and params, and its value comes back', async () => {
   });
 });
 
-test('undefined is no result, null is one', async () => {
+test('null is a result, undefined is none', async () => {
   await using yard = await openYard();
   assert.is(resultOf(await yard.run('return undefined;')), undefined);
   assert.is(resultOf(await yard.run('return null;')), null);
@@ -70,7 +67,7 @@ const FAILURES: [string, string, { name?: string; message: RegExp; stack?: RegEx
     { message: /cannot be written as JSON: .*circular/ },
   ],
   [
-    'a result above 6 MiB is refused and the limit named',
+    'a result above 6 MiB is refused with the limit',
     `return 'x'.repeat(7 * 1024 * 1024);`,
     { message: /7340034 bytes of JSON; the limit is 6291456/ },
   ],
@@ -81,7 +78,7 @@ const FAILURES: [string, string, { name?: string; message: RegExp; stack?: RegEx
     { name: 'RangeError', message: /^floating$/ },
   ],
   [
-    'running out of memory is told',
+    'running out of memory is reported',
     `const a = []; for (let i = 0; ; i++) a.push(String(i).repeat(100).split(''));`,
     { message: /ran out of memory/ },
   ],
@@ -102,7 +99,7 @@ for (const [title, body, want] of FAILURES) {
   });
 }
 
-test('a huge message is cut, a whole result of almost 6 MiB passes', async () => {
+test('a huge error message is truncated, a result of almost 6 MiB is whole', async () => {
   await using yard = await openYard();
   const failure = failureOf(await yard.run(`throw new Error('m'.repeat(1e6));`));
   assert.is(failure.message.length, 16 * 1024);
@@ -110,7 +107,7 @@ test('a huge message is cut, a whole result of almost 6 MiB passes', async () =>
   assert.is(text.length, 3 * 1024 * 1024 - 1);
 });
 
-test('an endless loop ends when it is told to, and only it', async () => {
+test('an abort ends an endless loop and no other run', async () => {
   await using yard = await openYard();
   const sibling = yard.run(`await new Promise((r) => setTimeout(r, 3500)); return 'alive';`);
   const ended = await yard.run(`console.log('before'); for (;;);`, { endOn: 'before' });
@@ -122,7 +119,7 @@ test('an endless loop ends when it is told to, and only it', async () => {
   assert.is(resultOf(await sibling), 'alive');
 });
 
-test('a loop that ignores termination costs its host, not the runner', async () => {
+test('a loop that ignores termination has its host killed', async () => {
   await using yard = await openYard();
   const loop = `console.log('begun'); for (;;) new Array(1000).fill({});`;
   const ended = await yard.run(loop, { endOn: 'begun' });
@@ -130,7 +127,7 @@ test('a loop that ignores termination costs its host, not the runner', async () 
   assert.is(resultOf(await yard.run('return 2;')), 2);
 });
 
-test('threads that do not end delay later runs of their project, and end none of it', async () => {
+test('threads that do not end delay later runs of their project and fail none', async () => {
   await using yard = await openYard();
   const ends = [new AbortController(), new AbortController(), new AbortController()] as const;
   const said: string[] = [];
@@ -155,7 +152,7 @@ test('threads that do not end delay later runs of their project, and end none of
   await block();
   assert.is(yard.hosts.threads(), 8);
   const third = live(2);
-  await until(() => said.length > 2); // of the third run
+  await until(() => said.length > 2); // by the third run
   assert.match(said[2] ?? '', /earlier invocations of this project/);
   assert.is(yard.hosts.threads(), 8);
   assert.is(resultOf(await yard.run('return 1;', { projectId: 'other' })), 1);
@@ -171,7 +168,7 @@ test('threads that do not end delay later runs of their project, and end none of
   for (const one of [second, third]) assert.is((await one).outcome.type, 'aborted');
 });
 
-test('ctx.signal aborts when the run is ended, and what is printed then is kept', async () => {
+test('ctx.signal aborts with the run, and later output is kept', async () => {
   await using yard = await openYard();
   const ended = await yard.run(
     `const aborted = new Promise((r) => ctx.signal.addEventListener('abort', r));
@@ -185,7 +182,7 @@ test('ctx.signal aborts when the run is ended, and what is printed then is kept'
   );
 });
 
-test('console lines come in order, with their levels, before the outcome', async () => {
+test('console lines arrive in order, with their levels, before the outcome', async () => {
   await using yard = await openYard();
   const { lines } =
     await yard.run(`console.log('a %d', 1); console.warn({ b: 2 }); console.error('c\\nd');
@@ -207,7 +204,7 @@ test('console lines come in order, with their levels, before the outcome', async
   assert.ok(lines.every(({ timestamp }) => Math.abs(Date.now() - timestamp) < 60_000));
 });
 
-test('a flood of lines is cut at 1 MiB with one marker, in order', async () => {
+test('a flood of lines is truncated at 1 MiB with one marker, in order', async () => {
   await using yard = await openYard();
   const { lines, outcome } = await yard.run(
     `for (let i = 0; i < 300000; i++) console.log('line ' + i); return 'done';`,
@@ -221,7 +218,7 @@ test('a flood of lines is cut at 1 MiB with one marker, in order', async () => {
   assert.ok(bytes <= 1024 * 1024 && bytes > 1024 * 1024 - 64, `${bytes}`);
 });
 
-test('a clean thread is used again, one that leaves something behind is not', async () => {
+test('a clean thread is reused, a thread with leftovers is not', async () => {
   await using yard = await openYard();
   const source = moduleOf(`
     count: () => (globalThis.n = (globalThis.n ?? 0) + 1),
@@ -243,12 +240,12 @@ test('a clean thread is used again, one that leaves something behind is not', as
   }
 });
 
-test('a thread belongs to one bundle; a sixth bundle takes the place of the oldest', async () => {
+test('a thread is bound to one bundle; more bundles than threads replace the oldest', async () => {
   await using yard = await openYard();
   for (let i = 0; i < 6; i++) assert.is(resultOf(await yard.run(`return ${i};`)), i);
 });
 
-test('projects have processes of their own', async () => {
+test('each project has a process of its own', async () => {
   await using yard = await openYard();
   const source = moduleOf(`f: () => (globalThis.n = (globalThis.n ?? 0) + 1)`);
   const bundle = await yard.bundle(source);
@@ -259,9 +256,9 @@ test('projects have processes of their own', async () => {
   assert.equal([resultOf(a), resultOf(b)], [1, 1]);
 });
 
-test('frames forged for an invocation that is not its own kill the host', async () => {
+test('frames for an unknown invocation kill the host', async () => {
   await using yard = await openYard();
-  // what a tenant reaches who has taken over the main thread: here the frame is written by the
+  // a tenant who has taken over the main thread can do this, too: here the frame is written to the
   // socket's descriptor
   const forge = `const fs = await import('node:fs');
     const body = JSON.stringify({ type: 'log', id: 'someone-else', lines: [] });
@@ -275,13 +272,13 @@ test('frames forged for an invocation that is not its own kill the host', async 
   assert.is(resultOf(await yard.run('return 3;')), 3);
 });
 
-test('a spare is claimed by the first project that comes', async () => {
+test('the first project claims the spare', async () => {
   await using yard = await openYard('auto', { spares: 1 });
   await yard.run('return 0;', { projectId: 'warm-up' });
   assert.is(resultOf(await yard.run('return 4;', { projectId: 'other' })), 4);
 });
 
-test('without a sandbox the same contract holds, at a port of its own', async () => {
+test('without a sandbox hosts behave the same, each with its own port', async () => {
   await using yard = await openYard('none');
   const value = resultOf(await yard.run('return ctx.session.connectUrl;'));
   assert.match(String(value), /^ws:\/\/127\.0\.0\.1:\d+\/\?signingKey=/);

@@ -10,7 +10,7 @@ import { BROWSERS } from '../../support/runner/browsers.ts';
 import { testLease, testRunner } from '../../support/runner/lease.ts';
 
 export type Scene = {
-  /** `acts` is what has happened so far. */
+  /** `acts`: the events so far. */
   invoke?: (invoke: Invoke, crash: () => void, acts: string[]) => Promise<InvokeOutcome>;
   take?: () => Promise<Chrome>;
   timeoutMs?: number;
@@ -100,7 +100,7 @@ const NO_WORK = {
   bundleBlobId: 'b',
   bundleSha256: '',
   paramsJson: '{}',
-  // this Chrome says nothing that could be logged
+  // this Chrome sends no messages
   sessionParamsJson: '{"browserSettings":{"logSession":false}}',
   region: 'r',
   signingKey: 'k',

@@ -3,14 +3,14 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../../proto/common/log.ts';
 import { openInvocationLog } from '../../../runner/functions/invocation-log.ts';
-import { MARKER, RUN_MAX_BYTES } from '../../../runner/host/limits.ts';
+import { MARKER, RUN_MAX_BYTES } from '../../../runner/host/messages.ts';
 
 const test = suite('runner/functions/invocation-log');
 const log = openLog({ role: 'test', level: 'silent' });
 const line = { level: 'log', message: 'a', timestamp: 1 } as const;
 const never = new AbortController().signal;
 
-test('a log over the limit is cut with one marker', async () => {
+test('a log over the limit is truncated with one marker', async () => {
   const got: string[] = [];
   const lease = {
     async appendLogs(_first: number, sent: readonly { message: string }[]) {

@@ -1,4 +1,4 @@
-/** Warm and fresh functions: what one run finds of another, and what is ready for the next. */
+/** Warm and fresh functions: the state that runs share, and the thread that is kept ready. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { findRuntime } from '../../../runner/functions/runtime.ts';
@@ -34,8 +34,8 @@ async function counts(yard: Yard, source: string, names: string[]): Promise<numb
 }
 
 /**
- * Runs it until a thread has had three. One that a busy machine kept from saying in time that it is
- * clean is not used again, so it may take more.
+ * Runs the function until a thread has had three runs. On a busy machine a thread may report too
+ * late that it is clean, and is then not reused, so more runs may be needed.
  */
 async function reused(yard: Yard, source: string, name: string): Promise<void> {
   for (let runs = 1; ((await counts(yard, source, [name]))[0] ?? 0) < 3; runs++) {
@@ -44,7 +44,7 @@ async function reused(yard: Yard, source: string, name: string): Promise<void> {
 }
 
 for (const kind of ['node', 'deno'] as const) {
-  test(`under ${kind} a warm function finds what it left, a fresh one never does`, async () => {
+  test(`under ${kind} warm functions keep state, fresh ones do not`, async () => {
     await using yard = await openYard('auto', { runtime: await findRuntime(kind, {}) });
     const source = counting('{}', FRESH);
     await reused(yard, source, 'f');
@@ -53,14 +53,14 @@ for (const kind of ['node', 'deno'] as const) {
   });
 }
 
-test('what the operator says counts for functions that say nothing', async () => {
+test("the operator's setting applies to functions without their own", async () => {
   await using yard = await openYard('auto', { isolation: 'fresh' });
   const source = counting('{}', WARM);
   await reused(yard, source, 'g');
   assert.equal(await counts(yard, source, ['f', 'f', 'f']), [1, 1, 1]);
 });
 
-test('what a thread compiled is there for the next one, handlers are not told', async () => {
+test('threads share compiled modules, and handlers do not see the cache', async () => {
   await using yard = await openYard('auto', { isolation: 'fresh' });
   const list = `const { readdirSync } = await import('node:fs');
     const found = readdirSync(process.env.TMPDIR, { recursive: true });
@@ -78,7 +78,7 @@ test('what a thread compiled is there for the next one, handlers are not told', 
   }
 });
 
-test('fresh runs side by side each have a thread of their own', async () => {
+test('concurrent fresh runs have a thread each', async () => {
   await using yard = await openYard('auto', { isolation: 'fresh' });
   const bundle = await yard.bundle(counting('{}', '{}'));
   const runs = Array.from({ length: 6 }, () => yard.run('', { bundle }));

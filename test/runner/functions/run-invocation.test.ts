@@ -1,4 +1,4 @@
-/** One invocation, one outcome: with hosts, Chromes and a core that do as they are told. */
+/** One invocation, one outcome: with stubs of hosts, Chrome and core. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { CompleteInvocationRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
@@ -13,7 +13,7 @@ function codeOf(outcome: CompleteInvocationRequest['outcome']): string | undefin
   return outcome?.$case === 'failure' ? outcome.value.code : undefined;
 }
 
-test('a value is told once, when the log is sent; Chrome goes then', async () => {
+test('a result is reported once, after the log; then Chrome ends', async () => {
   const { told, acts } = await run({
     async invoke({ onLines }) {
       onLines([{ level: 'log', message: 'a', timestamp: 1 }]);
@@ -30,7 +30,7 @@ test('a value is told once, when the log is sent; Chrome goes then', async () =>
   ]);
 });
 
-test('no handler begins before the lease is acknowledged, and none of a lost lease', async () => {
+test('a handler starts after its lease is acknowledged, and never for a lost lease', async () => {
   for (const isOurs of [true, false]) {
     const acknowledged = Promise.withResolvers<void>();
     const lost = new AbortController();
@@ -54,7 +54,7 @@ test('no handler begins before the lease is acknowledged, and none of a lost lea
   }
 });
 
-test('no value is no outcome; the report is retried after core was away', async () => {
+test('a run without a value has no outcome; the report is retried while core is away', async () => {
   const { told, outcome, acts } = await run({
     invoke: async () => ({ type: 'result', json: undefined }),
     away: 1,
@@ -64,12 +64,12 @@ test('no value is no outcome; the report is retried after core was away', async 
   assert.equal(acts, ['k in', 'k out', 'chrome killed', 'chrome gone', 'told']);
 });
 
-test('a core whose disk is full is told when there is room; a refusal is final', async () => {
+test("the report is retried while core's disk is full; a refusal is final", async () => {
   assert.is((await run({ away: 1, why: 'STORAGE_FULL' })).told.length, 1);
   assert.is((await run({ away: 1, why: 'INTERNAL' })).told.length, 0);
 });
 
-test("a handler's failure is its own, unless its browser was lost", async () => {
+test('a failed handler is a workload error unless its browser was lost', async () => {
   const own = await run({ invoke: async () => failed as InvokeOutcome });
   assert.equal(own.outcome, {
     $case: 'failure',
@@ -81,14 +81,14 @@ test("a handler's failure is its own, unless its browser was lost", async () => 
     return failed as InvokeOutcome;
   };
   assert.is(codeOf((await run({ invoke: lose })).outcome), 'INTERNAL_ERROR');
-  // but what its pages took is its own
+  // a browser above its memory limit is the invocation's own failure
   const { outcome } = await run({ invoke: lose, overMemory: 'it used too much' });
   const message = 'the browser was lost: it used too much: m';
   const value = { code: 'WORKLOAD_ERROR', message, name: 'E', stack: 's' } as const;
   assert.equal(outcome, { $case: 'failure', value });
 });
 
-test('no Chrome is INTERNAL_ERROR, and says nothing of this machine', async () => {
+test('a failed Chrome start is INTERNAL_ERROR without details of the machine', async () => {
   const { outcome, told } = await run({
     take: () => Promise.reject(new Error('no such file /srv/x')),
   });
@@ -97,13 +97,13 @@ test('no Chrome is INTERNAL_ERROR, and says nothing of this machine', async () =
   assert.is(told[0]?.sessionStartMs, 0);
 });
 
-test('its time over is TIMED_OUT, with the session closed', async () => {
+test('an exceeded time limit is TIMED_OUT, with the session closed', async () => {
   const { outcome, acts } = await run({ invoke: untilAborted, timeoutMs: 20 });
   assert.is(codeOf(outcome), 'TIMED_OUT');
   assert.equal(acts.toSorted(), ['chrome gone', 'chrome killed', 'k in', 'k out', 'told']);
 });
 
-test('at its end its Chrome ends at once, whatever the handler goes on to do', async () => {
+test('Chrome ends with the invocation even while the handler continues', async () => {
   for (const end of ['timeoutMs', 'released', 'lost'] as const) {
     let acts: string[] = [];
     await run({
@@ -120,7 +120,7 @@ test('at its end its Chrome ends at once, whatever the handler goes on to do', a
   }
 });
 
-test('a directory that cannot be removed fails the work here, and core is told', async () => {
+test('a directory that cannot be removed fails the work after the report', async () => {
   const told: string[] = [];
   const running = run({ isStuck: true, away: 1, onTold: () => told.push('told') });
   const problem = await running.then(
@@ -131,13 +131,13 @@ test('a directory that cannot be removed fails the work here, and core is told',
   assert.equal(told, ['told']);
 });
 
-test('a lost lease is not reported, and Chrome is closed', async () => {
+test('an invocation of a lost lease is not reported, and Chrome is closed', async () => {
   const { told, acts } = await run({ invoke: untilAborted, lost: AbortSignal.timeout(20) });
   assert.equal(told, []);
   assert.equal(acts.toSorted(), ['chrome gone', 'chrome killed', 'k in', 'k out']);
 });
 
-test('a released lease is aborted, and told as cancelled', async () => {
+test('a released lease aborts the run, which is reported as cancelled', async () => {
   const { outcome, acts } = await run({ invoke: untilAborted, released: AbortSignal.timeout(20) });
   const value = {
     code: 'WORKLOAD_ERROR',
@@ -149,7 +149,7 @@ test('a released lease is aborted, and told as cancelled', async () => {
   assert.ok(acts.includes('chrome gone'));
 });
 
-test('what was released before it began is told as cancelled, too', async () => {
+test('an invocation released before its start is reported as cancelled', async () => {
   const released = AbortSignal.timeout(20);
   const take = (): Promise<never> =>
     new Promise((_, reject) => {
@@ -159,7 +159,7 @@ test('what was released before it began is told as cancelled, too', async () => 
   assert.is(codeOf(outcome), 'WORKLOAD_ERROR');
 });
 
-test('a runner that ends first says so', async () => {
+test('a runner that ends during a run reports that reason', async () => {
   const { outcome } = await run({ invoke: untilAborted, stopped: AbortSignal.timeout(20) });
   assert.is(codeOf(outcome), 'INTERNAL_ERROR');
 });

@@ -1,4 +1,4 @@
-/** Which engine runs hosts, where its program is found, and what Deno is given leave for. */
+/** The engine of hosts, the search for its program, and Deno's permissions. */
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -27,7 +27,7 @@ async function refused(env: Record<string, string>, from: string): Promise<strin
   throw new Error('a Deno was found');
 }
 
-test('Node is this one', async () => {
+test('the Node runtime is this Node', async () => {
   const found = await findRuntime('node', {});
   assert.is(found.program, process.execPath);
   assert.is(found.version, process.versions.node);
@@ -39,7 +39,7 @@ test('Node is this one', async () => {
   );
 });
 
-test('Deno is that of the npm package, of PATH, or the one that is named', async () => {
+test('Deno is found by the setting, the npm package or PATH', async () => {
   await using dir = tempDirectory();
   const packaged = await findRuntime('deno', {});
   assert.match(packaged.program, /node_modules\/@deno\/linux-[^/]+\/deno$/);
@@ -53,7 +53,7 @@ test('Deno is that of the npm package, of PATH, or the one that is named', async
   assert.is(named.program, packaged.program, 'npm’s script is a way to it');
 });
 
-test('without a Deno the start fails and says what to do', async () => {
+test('a missing Deno fails the start with instructions', async () => {
   await using dir = tempDirectory();
   const missing = await refused({ PATH: dir.path }, dir.path);
   assert.match(missing, /TABERN_ENGINE is deno, but there is no Deno here/);
@@ -64,7 +64,7 @@ test('without a Deno the start fails and says what to do', async () => {
   assert.match(await refused({ TABERN_DENO_PATH: '/bin/false' }, dir.path), /does not start/);
 });
 
-test('Deno has leave for its own paths, sockets and port, and for no more', async () => {
+test('Deno is permitted its own paths, sockets and port, and nothing else', async () => {
   const { flags } = await findRuntime('deno', {});
   assert.equal(flags(LEAVE), [
     ...['run', '--quiet', '--no-prompt', '--no-remote', '--no-lock', '--no-config'],
@@ -78,7 +78,7 @@ test('Deno has leave for its own paths, sockets and port, and for no more', asyn
   assert.ok(flags({ ...LEAVE, hasEgress: true }).includes('--allow-net'), 'the egress decides');
 });
 
-test('Deno is not started where it may open no unix socket', async () => {
+test('Deno is not used where unix sockets are not allowed', async () => {
   const deno = await findRuntime('deno', {});
   assert.not(canRun(deno, { hasUnixSockets: false }));
   assert.ok(canRun(deno, { hasUnixSockets: true }));

@@ -1,12 +1,13 @@
-/**
- * A run's log: lines, limits, and what comes after its end. The replaced console is tested in
- * hosts.test.ts.
- */
+/** A run's log: lines and limits. The replaced console is tested in hosts.test.ts. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { cutToBytes, LineSink } from '../../../runner/host/console.ts';
-import { MARKER, RUN_MAX_BYTES } from '../../../runner/host/limits.ts';
-import { LINE_MAX_BYTES, type LogLine } from '../../../runner/host/messages.ts';
+import {
+  LINE_MAX_BYTES,
+  type LogLine,
+  MARKER,
+  RUN_MAX_BYTES,
+} from '../../../runner/host/messages.ts';
 
 const test = suite('runner/host/console');
 
@@ -16,7 +17,7 @@ function sink(): { log: LineSink; lines: LogLine[]; messages: () => string[] } {
   return { log, lines, messages: () => lines.map(({ message }) => message) };
 }
 
-test('text becomes lines; a last piece waits for its line break or the end', () => {
+test('text is split into lines; an incomplete line waits for its line break or the end', () => {
   const { log, messages } = sink();
   log.write('stdout', 'log', 'a\r\nb\n\nc');
   assert.equal(messages(), ['a', 'b', '']);
@@ -26,7 +27,7 @@ test('text becomes lines; a last piece waits for its line break or the end', () 
   assert.equal(messages(), ['a', 'b', '', 'cd', 'e']);
 });
 
-test('the two streams do not mix their pieces', () => {
+test('incomplete lines of the two streams are not mixed', () => {
   const { log, messages } = sink();
   log.write('stdout', 'log', 'out');
   log.write('stderr', 'error', 'err\n');
@@ -34,14 +35,14 @@ test('the two streams do not mix their pieces', () => {
   assert.equal(messages(), ['err', 'output']);
 });
 
-test('nothing is said after the end', () => {
+test('output after the end is ignored', () => {
   const { log, messages } = sink();
   log.close();
   log.write('stdout', 'log', 'late\n');
   assert.equal(messages(), []);
 });
 
-test('a long line is cut at 64 KiB, between characters', () => {
+test('a long line is truncated to 64 KiB at a character boundary', () => {
   const { log, messages } = sink();
   log.write('stdout', 'log', `${'€'.repeat(30_000)}\n`);
   const bytes = Buffer.byteLength(messages()[0] ?? '');
@@ -49,7 +50,7 @@ test('a long line is cut at 64 KiB, between characters', () => {
   assert.not.match(messages()[0] ?? '', /\uFFFD/);
 });
 
-test('a line that never ends does not grow', () => {
+test('an endless line is limited to 64 KiB', () => {
   const { log, messages } = sink();
   for (let i = 0; i < 40; i++) log.write('stdout', 'log', 'x'.repeat(10_000));
   log.close();
@@ -59,7 +60,7 @@ test('a line that never ends does not grow', () => {
   );
 });
 
-test('a flood of empty lines ends too, with one marker', () => {
+test('a flood of empty lines ends with one marker', () => {
   const { log, lines, messages } = sink();
   log.write('stdout', 'log', '\n'.repeat(200_000));
   log.close();
@@ -67,7 +68,7 @@ test('a flood of empty lines ends too, with one marker', () => {
   assert.is(messages().at(-1), MARKER);
 });
 
-test('cutToBytes keeps what fits', () => {
+test('cutToBytes returns the longest prefix that fits', () => {
   assert.is(cutToBytes('abc', 3), 'abc');
   assert.is(cutToBytes('abcd', 3), 'abc');
   assert.is(cutToBytes('aé', 2), 'a');

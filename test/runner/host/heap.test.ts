@@ -1,4 +1,4 @@
-/** A thread that comes to the limit of its heap ends, and only its own run; on both engines. */
+/** A thread that reaches its heap limit ends, with its own run only; on both engines. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { findRuntime } from '../../../runner/functions/runtime.ts';
@@ -14,7 +14,7 @@ const SPENT: [when: string, body: string][] = [
 
 for (const kind of ['node', 'deno'] as const) {
   for (const [when, body] of SPENT) {
-    test(`${kind}: a heap used up ${when} fails the run, its sibling goes on`, async () => {
+    test(`${kind}: a heap used up ${when} fails the run but not a concurrent one`, async () => {
       await using yard = await openYard('bwrap', { runtime: await findRuntime(kind, {}) });
       const end = new AbortController();
       const sibling = yard.run(`await new Promise(() => {});`, { signal: end.signal });
@@ -33,7 +33,7 @@ for (const kind of ['node', 'deno'] as const) {
     });
   }
 
-  test(`${kind}: a run that stays below the limit of its heap gives its result`, async () => {
+  test(`${kind}: a run below the heap limit returns its result`, async () => {
     await using yard = await openYard('bwrap', { runtime: await findRuntime(kind, {}) });
     const { outcome } = await yard.run(
       `const all = Array.from({ length: 20 }, () => new Array(1 << 20).fill(0.5));

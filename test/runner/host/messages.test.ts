@@ -1,7 +1,4 @@
-/**
- * The frame protocol: what is written is read again, whatever the chunks; what no host of ours says
- * is refused.
- */
+/** The frame protocol: frames are read as written, in chunks of any size; others are refused. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
@@ -43,7 +40,7 @@ const TO_HOST: ToHost[] = [
   { type: 'abort', id: 'i' },
 ];
 
-test('every frame comes back as it was, in chunks of any size', () => {
+test('every frame is read as it was written, in chunks of any size', () => {
   const bytes = Buffer.concat([...FROM_HOST, ...TO_HOST].map(encode));
   for (const size of [1, 3, 7, 64, bytes.length]) {
     const reader = new FrameReader(FROM_HOST_MAX_BYTES);
@@ -58,12 +55,12 @@ test('every frame comes back as it was, in chunks of any size', () => {
   }
 });
 
-test('only the named members of a frame get through', () => {
+test('unknown members of a frame are dropped', () => {
   const body = Buffer.from('{"type":"done","id":"i","retired":"","__proto__":{"a":1},"b":2}');
   assert.equal(Object.keys(readFromHost(body)), ['type', 'id', 'retired']);
 });
 
-test('a frame is refused by its length alone, before its bytes come', () => {
+test('a frame that is too long is refused by its header', () => {
   for (const length of [0, FROM_HOST_MAX_BYTES + 1, 0xffff_ffff]) {
     const header = Buffer.alloc(4);
     header.writeUInt32BE(length);

@@ -1,4 +1,4 @@
-/** Where the best rung does not work the next is taken, and the log says why. */
+/** The best working backend is selected, and the log gives the reason for a worse one. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
@@ -13,7 +13,7 @@ const OPEN = `const { openLog } = await import('${ROOT}proto/common/log.ts');
   console.log((await openJail({ sandbox: 'auto', log })).level);`;
 const NODE = [process.execPath, '--input-type=module', '-e', OPEN];
 
-test('where bwrap may make no namespace it is Landlock, and the log says why', async () => {
+test('without namespaces Landlock is selected, and the log gives the reason', async () => {
   const bwrap = must(findProgram('bwrap'), 'bwrap');
   const user = ['--unshare-user', '--uid', '1000', '--gid', '1000', '--disable-userns'];
   const around = [bwrap, '--dev-bind', '/', '/', ...user, '--', ...NODE];
@@ -23,7 +23,7 @@ test('where bwrap may make no namespace it is Landlock, and the log says why', a
   assert.not.match(stderr, /install bubblewrap/);
 });
 
-test('where bwrap works nothing is said of another', async () => {
+test('a working bwrap is selected without a warning', async () => {
   const { stdout, stderr } = await shell(NODE, { cwd: '/', env: {} });
   assert.is(stdout.trim(), 'bwrap', stderr);
   assert.not.match(stderr, /"why"|landlock/);

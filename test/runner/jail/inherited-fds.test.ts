@@ -1,4 +1,4 @@
-/** A process that was given descriptors beyond its streams keeps none of them for its children. */
+/** Children do not get descriptors that the runner inherited. */
 import { spawnSync } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 
 const inherited = suite('runner/jail/inherited-fds');
 const MODULE = fileURLToPath(new URL('../../../runner/jail/inherited-fds.ts', import.meta.url));
-/** Opens files of its own around the call, and lets a child say what it holds. */
+/** Opens own files around the call, and prints the descriptors of a child. */
 const SCRIPT = `
 import { execFileSync } from 'node:child_process';
 import { openSync } from 'node:fs';
@@ -19,7 +19,7 @@ const { closed } = closeInherited();
 console.log(JSON.stringify({ before, closed, after: held(), again: closeInherited() }));
 `;
 
-inherited('what the starter left open is closed, what is ours is not', () => {
+inherited("inherited descriptors are closed, the runner's own stay open", () => {
   const stdio: ('ignore' | 'pipe' | 'inherit' | number)[] = ['ignore', 'pipe', 'inherit'];
   while (stdio.length < 90) stdio.push('ignore'); // a gap, which ends Node's own search
   stdio.push(openSync('/etc/hostname', 'r'));

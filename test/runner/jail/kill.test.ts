@@ -1,4 +1,4 @@
-/** A jail that is killed while it is being made: whatever was there of it ends. */
+/** A jail that is killed during its start leaves no process. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
@@ -27,7 +27,7 @@ for (const sandbox of ['bwrap', 'landlock', 'none'] as const) {
       env: () => ({}),
       limits: { files: 256 },
       tmpBytes: 1 << 20,
-      stdio: 'ignore' as const,
+      stdio: Array<'ignore'>(3).fill('ignore'),
     };
     const left = () => processesNaming(mark);
     for (const ms of MOMENTS) {

@@ -1,4 +1,4 @@
-/** A process in the jail finds what it was given and nothing else. Runs the real bubblewrap. */
+/** A process in a jail reaches what its spec lists and nothing else. Runs the real backends. */
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { openJail } from '../../../runner/jail/open.ts';
 import { programMounts } from '../../../runner/jail/program-mounts.ts';
 import { processes } from '../../support/service/processes.ts';
 
-const ladder = suite('runner/jail/open');
+const open = suite('runner/jail/open');
 const log = openLog({ role: 'test', level: 'silent', people: false });
 const node = await programMounts(process.execPath, '/bin/node');
 const LEVELS = ['bwrap', 'landlock', 'none'] as const;
@@ -25,7 +25,7 @@ function makeRoom(): Room {
   return { dir, [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }) };
 }
 
-/** Evaluates a script inside and gives what it printed as JSON. */
+/** Evaluates a script inside and returns its output as JSON. */
 async function evaluate(
   jail: Jail,
   script: string,
@@ -59,7 +59,7 @@ async function evaluate(
 
 const print = (expression: string): string => `console.log(JSON.stringify(${expression}))`;
 
-ladder('in bwrap there are the mounts, and no machine around them', async () => {
+open('a jail of bwrap contains the mounts and nothing else of the machine', async () => {
   const jail = await openJail({ sandbox: 'auto', log });
   assert.is(jail.level, 'bwrap');
   const { said } = await evaluate(
@@ -86,7 +86,7 @@ ladder('in bwrap there are the mounts, and no machine around them', async () => 
 });
 
 for (const level of LEVELS) {
-  ladder(`${level}: a writable mount is written by the jail, a read-only one is not`, async () => {
+  open(`${level}: the jail writes to a writable mount and not to a read-only one`, async () => {
     await using room = makeRoom();
     const file = join(room.dir, 'given');
     writeFileSync(file, 'given');
@@ -113,7 +113,7 @@ for (const level of LEVELS) {
     assert.not(existsSync(join(room.dir, 'again')));
   });
 
-  ladder(`${level}: an exit code comes out, and a kill ends the whole tree`, async () => {
+  open(`${level}: the exit code is returned, and a kill ends the whole tree`, async () => {
     const jail = await openJail({ sandbox: level, log });
     assert.is((await evaluate(jail, 'process.exit(7)')).code, 7);
     const jailed = jail.launch({
@@ -133,7 +133,7 @@ for (const level of LEVELS) {
     });
     const out = jailed.child.stdout;
     await new Promise((resolve) => out?.once('data', resolve));
-    // the grandchild holds the pipe: it closes when both are gone
+    // the grandchild holds the pipe, which closes when both have ended
     const closed = new Promise((resolve) => jailed.child.once('close', resolve));
     jailed.kill();
     await closed;
@@ -141,7 +141,7 @@ for (const level of LEVELS) {
     jailed.kill(); // harmless
   });
 
-  ladder(`${level}: limits hold`, async () => {
+  open(`${level}: resource limits are enforced`, async () => {
     const jail = await openJail({ sandbox: level, log });
     const limits = { files: 64, fileBytes: 1 << 20 };
     const script = `let opened = 0;
@@ -158,7 +158,7 @@ for (const level of LEVELS) {
   });
 }
 
-ladder('in bwrap nothing of the outside is reached', async () => {
+open('a jail of bwrap reaches nothing outside', async () => {
   const jail = await openJail({ sandbox: 'bwrap', log });
   const { said } = await evaluate(
     jail,
@@ -190,7 +190,7 @@ ladder('in bwrap nothing of the outside is reached', async () => {
   ]);
 });
 
-ladder('under landlock the named port of loopback is reached, and no other', async () => {
+open('a jail of Landlock reaches its loopback port and no other', async () => {
   const servers = [createServer(), createServer()].map((server) => server.listen(0, '127.0.0.1'));
   await Promise.all(servers.map((server) => once(server, 'listening')));
   const [named, other] = servers.map((server) => (server.address() as AddressInfo).port);
@@ -205,7 +205,7 @@ ladder('under landlock the named port of loopback is reached, and no other', asy
   assert.equal(said, ['done', 'EACCES']);
 });
 
-ladder('a program that is not there exits, and nothing is thrown', async () => {
+open('a missing program exits without an exception', async () => {
   for (const level of LEVELS) {
     const jail = await openJail({ sandbox: level, log });
     const { exited } = jail.launch({
@@ -214,14 +214,14 @@ ladder('a program that is not there exits, and nothing is thrown', async () => {
       env: () => ({}),
       limits: { files: 64 },
       tmpBytes: 1 << 20,
-      stdio: 'ignore',
+      stdio: ['ignore', 'ignore', 'ignore'],
       nestedNamespaces: false,
     });
     assert.is.not((await exited).code, 0);
   }
 });
 
-ladder('what runs in a jail does not get the signals of the runner’s own group', async () => {
+open("a jail does not receive signals to the runner's process group", async () => {
   for (const sandbox of LEVELS) {
     const jail = await openJail({ sandbox, log });
     const { child, exited, kill } = jail.launch({
@@ -230,7 +230,7 @@ ladder('what runs in a jail does not get the signals of the runner’s own group
       env: () => ({}),
       limits: { files: 256 },
       tmpBytes: 1 << 20,
-      stdio: 'ignore',
+      stdio: ['ignore', 'ignore', 'ignore'],
       nestedNamespaces: false,
     });
     const one = processes().find(({ pid }) => pid === child.pid);
@@ -240,4 +240,4 @@ ladder('what runs in a jail does not get the signals of the runner’s own group
   }
 });
 
-ladder.run();
+open.run();

@@ -1,6 +1,6 @@
 /**
- * Not a test: kills the process group that it is given, as somebody who may not. It lives on when
- * that throws nothing, and says so.
+ * Not a test: kills a given process group without the permission, and prints a line when the
+ * refused kill has thrown nothing.
  */
 import { openLog } from '../../../proto/common/log.ts';
 import { killGroup } from '../../../runner/jail/spawn.ts';

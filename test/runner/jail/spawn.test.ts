@@ -1,4 +1,4 @@
-/** What ends a jail's processes: it takes the whole group, and never its caller. */
+/** A kill of a jail ends its whole process group, and never the caller. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { isRunning, processes } from '../../support/service/processes.ts';
 const launch = suite('runner/jail/spawn');
 const log = openLog({ role: 'test', level: 'silent' });
 const POWERLESS = join(import.meta.dirname, 'powerless.ts');
-/** Of nobody, and of no jail. */
+/** Unused, by accounts and by jails. */
 const OTHER_UID = 54_321;
 const isRoot = process.getuid?.() === 0;
 
@@ -34,7 +34,7 @@ function membersOf(group: number): number[] {
   return processes().flatMap((one) => (one.group === group ? [one.pid] : []));
 }
 
-launch('a kill ends the whole group; a second one, or of none, is harmless', async () => {
+launch('a kill ends the whole group; a second kill has no effect', async () => {
   const group = await startGroup();
   killGroup(group, log);
   await until(() => membersOf(group).length === 0);
@@ -43,7 +43,7 @@ launch('a kill ends the whole group; a second one, or of none, is harmless', asy
 });
 
 if (isRoot) {
-  launch('a root that may not kill says so, lives on, and ends nobody', async () => {
+  launch('a refused kill is logged, and the runner continues', async () => {
     const group = await startGroup(OTHER_UID);
     try {
       const without = ['--bounding-set', '-kill', '--inh-caps', '-kill', '--'];

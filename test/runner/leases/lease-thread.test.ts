@@ -8,12 +8,13 @@ import {
   type RenewLeasesRequest,
   RunnerServiceService,
 } from '../../../proto/gen/tabern/v1/runners.pb.ts';
-import { type Handlers, notBuilt } from '../../../proto/rpc/local.ts';
+import type { Handlers } from '../../../proto/rpc/local.ts';
 import { mount } from '../../../proto/rpc/remote.ts';
 import { openLeaseThread } from '../../../runner/leases/lease-worker.ts';
 import { type LeaseThread, openLeases } from '../../../runner/leases/leases.ts';
 import { until } from '../../support/poll.ts';
 import { tempDirectory } from '../../support/temp.ts';
+import { notBuilt } from '../../support/wire.ts';
 
 const test = suite('runner/leases/lease-thread');
 const log = openLog({ role: 'test', level: 'silent' });
@@ -37,7 +38,9 @@ async function open(answer: Answer = ({ leaseIds }) => leaseIds) {
     },
   } as unknown as Handlers<typeof RunnerServiceService>;
   const server = new Server();
-  mount(server, RunnerServiceService, handlers, (error) => log.error({ err: error }));
+  mount(server, RunnerServiceService, handlers, {
+    onError: (error) => log.error({ err: error }),
+  });
   await new Promise<void>((resolve, reject) => {
     const bound = (error: Error | null) => (error ? reject(error) : resolve());
     server.bindAsync(core, ServerCredentials.createInsecure(), bound);

@@ -34,13 +34,13 @@ function open(send: Send, signals: { lost?: AbortSignal; stopped?: AbortSignal }
 const away: Send = async () => {
   throw new Fault('CORE_UNAVAILABLE', 'away');
 };
-/** As a core that accepts the call and never answers. */
+/** A core that accepts the call and never answers. */
 const hang: Send = async (_request, { signal }) => {
   if (signal?.aborted !== true) await once(signal as AbortSignal, 'abort');
   throw new Fault('CANCELLED', 'cancelled');
 };
 
-test('each kind of work reports its outcome, again after core was away', async () => {
+test('each kind of work reports its outcome, and retries after core was unreachable', async () => {
   for (const outcome of OUTCOMES) {
     let calls = 0;
     const { lease, requests } = open(async (request, options) => {
@@ -133,7 +133,7 @@ test('after the loss, an answer is awaited for a second only', async () => {
   assert.is(requests.length, 1);
 });
 
-test('a runner without time reports for 2 s, and a refused outcome is not repeated', async () => {
+test('a stopped runner reports for 2 s, and a refused outcome is not repeated', async () => {
   const { lease, requests } = open(away, { stopped: AbortSignal.abort() });
   const begun = performance.now();
   const awake = setInterval(() => {}, 1_000); // an AbortSignal.timeout keeps no process alive

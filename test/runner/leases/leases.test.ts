@@ -59,7 +59,7 @@ test('a lease that a renewal does not confirm is lost, the others are kept', asy
   assert.is(scene.leases.held(), 0);
 });
 
-test('no lease is lost while core is away for less than twice its time', async () => {
+test('no lease is lost while core is unreachable for less than twice its time', async () => {
   let now = 0;
   let calls = 0;
   const { promise: many, resolve } = Promise.withResolvers<void>();
@@ -94,7 +94,7 @@ test('a released lease is still held; a later one is released when it is receive
   assert.not.ok(scene.leases.hold('unknown').released.aborted);
 });
 
-test('a lease that core no longer knows at its acknowledgement is lost', async () => {
+test('a lease that core has ended before its acknowledgement is lost', async () => {
   const answer = async ({ leaseIds }: { leaseIds: string[] }) => {
     return { leaseIds: leaseIds.slice(0, 1) };
   };
@@ -180,7 +180,7 @@ test('a renewal acknowledges a lease, which is kept when its acknowledgement fai
   assert.is(scene.leases.held(), 1);
 });
 
-test('a runner without time left loses unacknowledged leases', async () => {
+test('a stopped runner loses unacknowledged leases', async () => {
   const stopped = new AbortController();
   let calls = 0;
   const away = async () => {
@@ -198,7 +198,7 @@ test('a runner without time left loses unacknowledged leases', async () => {
   assert.is(calls, 2);
 });
 
-test('a superseded instance loses all that it holds', async () => {
+test('a superseded instance loses all leases', async () => {
   const refuse = () => Promise.reject(new Fault('LEASE_LOST', 'a newer one is registered'));
   await using scene = leasesOf(refuse);
   const held = [scene.leases.hold('a'), scene.leases.hold('b')];
@@ -224,19 +224,19 @@ async function losable() {
   scene.leases.acknowledge(['a']);
   await lease.acknowledged;
   await until(() => calls === 2);
-  const renewed = () => new Promise((resolve) => setTimeout(resolve, 30));
   return {
     lease,
     warnings,
-    lose(): Promise<unknown> {
+    /** Resolves after the answer was handled: the next renewal follows it. */
+    async lose(): Promise<void> {
       answer.resolve({ leaseIds: [] });
-      return renewed();
+      await until(() => calls > 2);
     },
     [Symbol.asyncDispose]: () => scene[Symbol.asyncDispose](),
   };
 }
 
-test('a lease whose outcome core has answered during a renewal is not lost', async () => {
+test('a lease whose outcome core has acknowledged during a renewal is not lost', async () => {
   await using scene = await losable();
   await scene.lease.report(async () => true);
   await scene.lose();

@@ -24,7 +24,7 @@ function logTo(append: Append) {
 
 const never = new AbortController().signal;
 
-test('lines are numbered, and a batch is sent again after core was away', async () => {
+test('lines are numbered, and a batch is sent again after core was unreachable', async () => {
   const got: [number, number][] = [];
   let away = 1;
   const lines = logTo(async ({ first, lines: sent }) => {
@@ -52,7 +52,7 @@ test('a batch that core may not have stored is sent again with its numbers', asy
   assert.equal(got, [0, 0, 1]);
 });
 
-test('a core that refuses is not asked again', async () => {
+test('a refused batch is not sent again', async () => {
   let calls = 0;
   const lines = logTo(async () => {
     calls += 1;

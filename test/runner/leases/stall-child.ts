@@ -1,6 +1,6 @@
 /**
- * A main thread and the watch of a lease thread, ten times as fast as a runner's. Says `turns`,
- * `blocked`, `inspected`; hears `loop`, `work` and `ping`.
+ * A main thread and the watch of a lease thread, ten times as fast as a runner's. Prints
+ * `turns`, `blocked`, `inspected`; reads `loop`, `work` and `ping`.
  */
 
 import { writeSync } from 'node:fs';

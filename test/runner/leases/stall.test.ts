@@ -13,7 +13,7 @@ const CHILD = fileURLToPath(new URL('./stall-child.ts', import.meta.url));
 
 const test = suite('runner/leases/stall');
 
-/** The watch, with a timer that the test turns. */
+/** The watch, with a timer that the test advances. */
 function watched() {
   const stalls: number[] = [];
   const inspected: number[] = [];
@@ -42,7 +42,7 @@ test('a main thread that beats is never blocked', () => {
   assert.equal(stalls, []);
 });
 
-test('one that is silent for longer than the bound is blocked, once', () => {
+test('a main thread that is silent for longer than the limit is blocked, once', () => {
   const { stalls, timers, pass } = watched();
   pass(STALL_MAX_MS);
   assert.equal(stalls, []);
@@ -51,7 +51,7 @@ test('one that is silent for longer than the bound is blocked, once', () => {
   assert.is(timers.size, 0);
 });
 
-test('time in which the whole process was stopped is one tick', () => {
+test('the time of a stopped process counts as one tick', () => {
   const { stalls, pass } = watched();
   pass(STALL_MAX_MS - 1_000);
   pass(1_000); // an hour passed since the tick before: nothing ran meanwhile
@@ -90,14 +90,14 @@ function start(...args: string[]) {
 /** Of wall time: longer than the child's minute by half. */
 const STOPPED_MS = 9_000;
 
-test('a real loop without end is ended', async () => {
+test('a process in an endless loop is ended', async () => {
   await using scene = start();
   await scene.has('turns');
   scene.say('loop');
   await scene.has('blocked');
 });
 
-test('a process that was stopped for longer than the bound is not', async () => {
+test('a process that was stopped for longer than the limit is not ended', async () => {
   await using scene = start();
   await scene.has('turns');
   scene.say('work');
@@ -107,12 +107,12 @@ test('a process that was stopped for longer than the bound is not', async () => 
   scene.child.kill('SIGCONT');
   scene.say('ping');
   await scene.has('pong');
-  scene.say('loop'); // the watch is still there
+  scene.say('loop'); // the watchdog still runs
   await scene.has('blocked');
   assert.ok(scene.said.indexOf('pong') < scene.said.indexOf('blocked'));
 });
 
-test('nor is one whose inspector is open, as if at a breakpoint', async () => {
+test('a process in an endless loop with an open inspector is not ended', async () => {
   await using scene = start('--inspect=127.0.0.1:0');
   await scene.has('turns');
   scene.say('loop');

@@ -101,7 +101,7 @@ loop('work whose lease is lost before its acknowledgement is not run', async () 
   assert.equal(acts.slice(5).toSorted(), ['a left', 'a withdrawn', 'b left', 'b withdrawn']);
 });
 
-loop('never more work than places, and the last piece is waited for', async () => {
+loop('there is never more work than places, and the loop waits for the last piece', async () => {
   const asked: number[] = [];
   const ended = new AbortController();
   const finish: (() => void)[] = [];
@@ -132,7 +132,7 @@ loop('never more work than places, and the last piece is waited for', async () =
   assert.is(running, 0);
 });
 
-loop('a lost lease frees its place at once, also while core cannot be told of it', async () => {
+loop('a lost lease frees its place at once, also while core cannot be reached', async () => {
   const ended = new AbortController();
   const told = Promise.withResolvers<{ leaseIds: string[] }>();
   const acts: string[] = [];
@@ -147,7 +147,7 @@ loop('a lost lease frees its place at once, also while core cannot be told of it
     async renewLeases({ leaseIds }) {
       if (leaseIds.length === 0) return { leaseIds };
       calls += 1;
-      if (calls === 1) return told.promise; // that it came
+      if (calls === 1) return told.promise; // the renewal has arrived
       now = 31; // renewed in vain, for more than twice its time
       throw new Fault('CORE_UNAVAILABLE', 'away');
     },
@@ -181,7 +181,7 @@ loop('a lost lease frees its place at once, also while core cannot be told of it
   await Promise.all([looping, leases.renewing]);
 });
 
-loop('a failed lease call is tried again, a failed piece of work ends nothing', async () => {
+loop('a failed lease call is retried, and failed work does not end the loop', async () => {
   const ended = new AbortController();
   let calls = 0;
   await workLoop({
@@ -206,7 +206,7 @@ loop('a failed lease call is tried again, a failed piece of work ends nothing', 
   assert.is(calls, 3);
 });
 
-loop('a superseded instance asks no more', async () => {
+loop('a superseded instance leases no more work', async () => {
   let calls = 0;
   let told = 0;
   await workLoop({

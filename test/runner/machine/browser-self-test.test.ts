@@ -1,4 +1,4 @@
-/** The check of a Chrome at the runner's start sees what is drawn, not only what is computed. */
+/** The self-test of Chrome checks what is drawn, not only computed values. */
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -40,7 +40,7 @@ probe('a Chrome that draws text works, and one without a font is refused', async
   match((error as Error).message, /draws no text|screenshot|crashed|ended/);
 });
 
-/** One that refuses its first pictures, as Chrome does until a page's first frame is drawn. */
+/** A Chrome that refuses its first screenshots, as before a page's first frame. */
 function withoutPictures(chrome: Chrome, refusals: number): Chrome {
   let left = refusals;
   const write = (message: Buffer) => {

@@ -18,7 +18,7 @@ function fill(dir: string): void {
   }
 }
 
-test('a cache of this boot stays; of another boot, of none and of a cut mark it goes', async () => {
+test('a cache of this boot is kept, a cache of another or an unknown boot is emptied', async () => {
   await using temp = tempDirectory();
   const dir = join(temp.path, 'cache');
   await openCacheDir(dir, { log, boot: 'one' });
@@ -37,11 +37,11 @@ test('a cache of this boot stays; of another boot, of none and of a cut mark it 
     assert.is(readFileSync(join(dir, 'boot'), 'utf8').trim(), 'two');
   }
   fill(dir);
-  await openCacheDir(dir, { log, boot: undefined }); // a system that does not say
+  await openCacheDir(dir, { log, boot: undefined }); // a system without a boot id
   assert.equal(readdirSync(dir), []);
 });
 
-test('this machine names its boot', () => {
+test('this machine has a boot id', () => {
   assert.match(bootId() ?? '', UUID);
   assert.is(bootId(), bootId());
 });

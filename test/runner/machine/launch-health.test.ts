@@ -1,4 +1,4 @@
-/** Starts of Chrome, watched. Chromes are counted, not started. */
+/** The state of Chrome's starts. Chromes are counted, not started. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../../proto/common/log.ts';
@@ -41,7 +41,7 @@ test('the newest plain start counts; one with a profile may fail by the profile'
   assert.not(launches.isFailing);
 });
 
-test('while starts fail, one is tried now and then until one works, and no more', async () => {
+test('while starts fail, a start is retried until one works', async () => {
   const { state, launch } = openFake();
   using launches = watchLaunches({ launch, log, retryMs: 5 });
   state.isBroken = true;

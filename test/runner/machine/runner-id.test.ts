@@ -11,7 +11,7 @@ const test = suite('runner/machine/runner-id');
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const silent = openLog({ role: 'test', level: 'silent' });
 
-test('the id is a UUID, mode 0600, the same at every start, alone in keys/', async () => {
+test('the id is a UUID in a file of mode 0600 and the same at every start', async () => {
   await using dir = tempDirectory();
   const id = runnerId(dir.path, silent);
   assert.match(id, UUID);
@@ -20,7 +20,7 @@ test('the id is a UUID, mode 0600, the same at every start, alone in keys/', asy
   assert.is(statSync(join(dir.path, 'keys', 'runner.id')).mode & 0o777, 0o600);
 });
 
-test('a file that holds no UUID is replaced, and the log says so', async () => {
+test('a file without a UUID is replaced, with a warning', async () => {
   await using dir = tempDirectory();
   const path = join(dir.path, 'keys', 'runner.id');
   const before = runnerId(dir.path, silent);

@@ -1,4 +1,4 @@
-/** What dead runners left is removed; what living ones hold is not. */
+/** Files of dead runners are removed; files of running ones are kept. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -30,18 +30,18 @@ function makeRoot(): AsyncDisposable & { root: string } {
   return { root, [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }) };
 }
 
-sweep('a missing root is an empty one', async () => {
+sweep('a missing root is not an error', async () => {
   assert.equal(await sweepRuns('/no/such/root'), []);
 });
 
-sweep('the directory of a process that lives stays', async () => {
+sweep('the directory of a running process is kept', async () => {
   await using lab = makeRoot();
   const dir = await makeRunDir(lab.root);
   assert.equal(await sweepRuns(lab.root), []);
   assert.ok(existsSync(dir));
 });
 
-sweep('a pid that another process got now does not save a directory', async () => {
+sweep('a reused pid does not keep a stale directory', async () => {
   await using lab = makeRoot();
   const dir = join(lab.root, `${process.pid}-1`);
   mkdirSync(join(dir, 'chrome-1'), { recursive: true });
@@ -50,7 +50,7 @@ sweep('a pid that another process got now does not save a directory', async () =
   assert.not(existsSync(dir));
 });
 
-sweep('a process that names the directory is ended, another is not', async () => {
+sweep('a process with the directory in its command line is killed, another is not', async () => {
   await using lab = makeRoot();
   const dir = join(lab.root, '999999999-1');
   mkdirSync(dir);
@@ -76,7 +76,7 @@ function started(words: readonly string[]) {
   return { child, kill, [Symbol.asyncDispose]: kill };
 }
 
-sweep('a temporary directory of a process that was killed goes at the next start', async () => {
+sweep('the temporary directory of a killed process is removed at the next start', async () => {
   await using lab = makeRoot();
   const make = `import { makeTempDir } from '${SWEEP}';
     console.log(await makeTempDir('doctor', process.argv[1])); setInterval(() => {}, 1000);`;
@@ -101,7 +101,7 @@ sweep('a temporary directory of a process that was killed goes at the next start
   assert.is(readdirSync(lab.root).length, 4);
 });
 
-sweep('a pid that another process got now does not save a temporary directory', async () => {
+sweep('a reused pid does not keep a stale temporary directory', async () => {
   await using lab = makeRoot();
   const own = await makeTempDir('doctor', lab.root);
   const before = own.replace(/-\d+-(\w{6})$/, '-1-$1');
@@ -111,7 +111,7 @@ sweep('a pid that another process got now does not save a temporary directory', 
   assert.ok(existsSync(own));
 });
 
-sweep("a link with the name of a dead process's directory is left alone", async () => {
+sweep("a link with the name of a dead process's directory is kept", async () => {
   await using lab = makeRoot();
   await using other = makeRoot();
   symlinkSync(other.root, join(lab.root, 'tabern-doctor-999999999-1-abcdef'));
@@ -119,7 +119,7 @@ sweep("a link with the name of a dead process's directory is left alone", async 
   assert.ok(existsSync(other.root));
 });
 
-sweep('what is not a run directory is left alone', async () => {
+sweep('other directories are kept', async () => {
   await using lab = makeRoot();
   mkdirSync(join(lab.root, 'notes'));
   assert.equal(await sweepRuns(lab.root), []);

@@ -1,6 +1,4 @@
-/**
- * defineFn and its registry: what a name and a handler must be, and how schemas become manifests.
- */
+/** defineFn and its registry: valid names and handlers, and the conversion of schemas. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import * as z from 'zod';
@@ -35,14 +33,14 @@ function messageOf(act: () => void): string {
   return '';
 }
 
-/** The schema and what was warned of. */
+/** The schema and the warnings. */
 function converted(schema: unknown, convert?: Parameters<typeof jsonSchemaOf>[1]) {
   const warnings: string[] = [];
   const json = jsonSchemaOf(schema, convert, (problem) => warnings.push(problem));
   return { json: json as Record<string, unknown> | undefined, warnings };
 }
 
-sdk('a name of 1 to 128 characters is taken', () => {
+sdk('a name of 1 to 128 characters is accepted', () => {
   for (const name of ['a', 'x'.repeat(128), 'träger 1.2', '../up'.replaceAll('/', '-')]) {
     defineFn(name, handler);
     assert.is(definitions().get(name)?.handler, handler);
@@ -121,7 +119,7 @@ sdk('a manifest that is not JSON is refused with the name of its function', () =
   defineFn('bigint', handler);
 });
 
-sdk('a zod 4 schema says itself, with defaults as required', () => {
+sdk('a zod 4 schema converts itself, with defaulted fields as required', () => {
   const { json, warnings } = converted(z.object({ url: z.string().default('x') }));
   assert.equal(json?.['required'], ['url']);
   assert.is(json?.['additionalProperties'], false);
@@ -129,13 +127,13 @@ sdk('a zod 4 schema says itself, with defaults as required', () => {
   assert.equal(warnings, []);
 });
 
-sdk('a zod 4 schema with a transform is said from its input side', () => {
+sdk('a zod 4 schema with a transform is converted from its input side', () => {
   const { json, warnings } = converted(z.object({ n: z.string().transform(Number) }));
   assert.equal(json?.['properties'], { n: { type: 'string' } });
   assert.equal(warnings, []);
 });
 
-sdk('a zod 4 schema without the method goes through the zod of the bundle', () => {
+sdk("a zod 4 schema without the method is converted by the bundle's zod", () => {
   const schema = mini.object({ a: mini.string() });
   const { json } = converted(schema, toJSONSchema as never);
   assert.equal(json?.['properties'], { a: { type: 'string' } });
@@ -144,13 +142,13 @@ sdk('a zod 4 schema without the method goes through the zod of the bundle', () =
   assert.match(without.warnings.join(), /upgrade zod/);
 });
 
-sdk('a zod 3 schema means no check, and a warning', () => {
+sdk('a zod 3 schema is a warning and no validation', () => {
   const { json, warnings } = converted(z3.object({ a: z3.string() }));
   assert.is(json, undefined);
   assert.match(warnings.join(), /zod 3 .* use zod 4/);
 });
 
-sdk('a standard schema says itself when it can, and is warned of when it cannot', () => {
+sdk('a standard schema converts itself, or is a warning without a conversion', () => {
   const input = ({ target }: { target: string }) => ({ $comment: target });
   const able = { '~standard': { vendor: 'v', version: 1, jsonSchema: { input } } };
   assert.equal(converted(able).json, { $comment: 'draft-2020-12' });
@@ -159,7 +157,7 @@ sdk('a standard schema says itself when it can, and is warned of when it cannot'
   assert.match(unable.warnings.join(), /valibot has no conversion/);
 });
 
-sdk('a schema that is no schema is warned of', () => {
+sdk('an invalid schema is a warning', () => {
   assert.match(converted('object').warnings.join(), /is a string/);
   assert.equal(converted(undefined), { json: undefined, warnings: [] });
 });

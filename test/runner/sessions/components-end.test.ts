@@ -15,7 +15,7 @@ import { launchOne, log } from '../browser/lab.ts';
 const test = suite('runner/sessions/components-end');
 const never = new AbortController().signal;
 
-test('a warning of the save of the context is in the log', async () => {
+test("a warning of a context's save is in the log", async () => {
   await using dir = tempDirectory();
   const profileDir = join(dir.path, 'profile');
   await mkdir(profileDir);

@@ -1,6 +1,4 @@
-/**
- * A save that fails costs nothing but a warning: with a Chrome and a core that do as they are told.
- */
+/** A failed save is only a warning: with a Chrome and a core controlled by the test. */
 import { existsSync } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -71,39 +69,36 @@ async function save({ exit = 0, upload, saved }: Scene) {
   return { warnings, acts };
 }
 
-contexts('a save is uploaded and then made the content, after Chrome has closed', async () => {
+contexts('a save is uploaded and becomes the content after Chrome has closed', async () => {
   const { warnings, acts } = await save({});
   assert.equal(acts, ['close', 'upload', 'save blob under lease']);
   assert.equal(warnings, []);
 });
 
-contexts('a browser that was killed saves nothing', async () => {
+contexts('a killed browser saves nothing', async () => {
   const { warnings, acts } = await save({ exit: 137 });
   assert.equal(acts, ['close']);
   assert.match(warnings.join(), /was not saved: the browser did not end by itself/);
 });
 
-contexts(
-  'a core that refuses, or fails, costs a warning that tells no more than it may',
-  async () => {
-    const full = await save({
-      upload() {
-        throw new Fault('BODY_TOO_LARGE', 'too much');
-      },
-    });
-    assert.equal(full.acts, ['close']);
-    assert.match(full.warnings.join(), /was not saved: too much; its content is what it was/);
-    const broken = await save({
-      upload() {
-        throw new Error('ENOSPC /srv/x');
-      },
-    });
-    assert.match(broken.warnings.join(), /was not saved/);
-    assert.not.match(broken.warnings.join(), /srv/);
-  },
-);
+contexts('a refusal or failure of core is a warning that reveals no internal fact', async () => {
+  const full = await save({
+    upload() {
+      throw new Fault('BODY_TOO_LARGE', 'too much');
+    },
+  });
+  assert.equal(full.acts, ['close']);
+  assert.match(full.warnings.join(), /was not saved: too much; its content is what it was/);
+  const broken = await save({
+    upload() {
+      throw new Error('ENOSPC /srv/x');
+    },
+  });
+  assert.match(broken.warnings.join(), /was not saved/);
+  assert.not.match(broken.warnings.join(), /srv/);
+});
 
-contexts('a deleted context, and one that another session saved, are told', async () => {
+contexts('a deleted context, and a save of another session, are warnings', async () => {
   const deleted = await save({ saved: { saved: false, replaced: false } });
   assert.match(deleted.warnings.join(), /was not saved: it was deleted meanwhile/);
   const replaced = await save({ saved: { saved: true, replaced: true } });

@@ -1,4 +1,4 @@
-/** Extensions that were uploaded before a rule of today. */
+/** Extensions that were uploaded before a current rule. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

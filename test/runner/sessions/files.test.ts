@@ -75,7 +75,7 @@ const leftIn = ({ chrome }: Lab) => readdirSync(join(chrome.dir, 'downloads'));
 for (const program of ENGINES) {
   const name = program.split('/').at(-1);
 
-  test(`${name}: what pages of any context download comes to core, whole`, async () => {
+  test(`${name}: downloads of any browser context reach core complete`, async () => {
     await using lab = await openLab({ ...HOME, program });
     const { open, kept, warnings } = keeping();
     const part = await open(lab.chrome);
@@ -96,7 +96,7 @@ for (const program of ENGINES) {
     const { browserContextId } = await cdp.send('Target.createBrowserContext', {});
     await cdp.send('Target.createTarget', { url: `${lab.siteUrl}/file`, browserContextId });
     await until(() => kept.length === 3, 'that of a bare context too');
-    await part.close();
+    await part.close?.();
     const byName = kept.sort((a, b) => (a.filename < b.filename ? -1 : 1));
     const row = (filename: string, text: string) => {
       return { filename, sha256: hash(Buffer.from(text)), size: Buffer.byteLength(text) };
@@ -107,7 +107,7 @@ for (const program of ENGINES) {
   });
 }
 
-test('a download that its client cancels is told, and nothing of it is kept', async () => {
+test('a cancelled download is a warning, and nothing of it is kept', async () => {
   await using lab = await openLab(HOME);
   await using slow = await startSlow();
   const { open, kept, warnings } = keeping();
@@ -119,12 +119,12 @@ test('a download that its client cancels is told, and nothing of it is kept', as
   await page.evaluate(`location.href = ${JSON.stringify(slow.url)}`);
   await (await begun).cancel();
   await until(() => warnings.length > 0, 'it is told');
-  await part.close();
+  await part.close?.();
   assert.equal([warnings, kept], [['the download of "slow.bin" was cancelled'], []]);
   await browser.close();
 });
 
-test('what had just begun is waited for at the end', async () => {
+test('the end of a session waits for a download in progress', async () => {
   await using lab = await openLab(HOME);
   const { open, kept } = keeping();
   const part = await open(lab.chrome);
@@ -136,14 +136,14 @@ test('what had just begun is waited for at the end', async () => {
   await fetchFile(firstPage(browser), 'a.txt', 'x'.repeat(3_000_000));
   await begun.promise;
   await browser.close();
-  await part.close();
+  await part.close?.();
   assert.equal(
     kept.map(({ size }) => size),
     [3_000_000],
   );
 });
 
-test('beyond its limits a session keeps nothing, and says so once', async () => {
+test('beyond its limits a session keeps no download, with one warning', async () => {
   await using lab = await openLab(HOME);
   const { open, kept, warnings } = keeping({ limits: { files: 1, bytes: 1_000 } });
   const part = await open(lab.chrome);
@@ -157,7 +157,7 @@ test('beyond its limits a session keeps nothing, and says so once', async () => 
   await until(() => warnings.length === 2, 'too many are told');
   await fetchFile(page, 'three.txt', 'x');
   await browser.close();
-  await part.close();
+  await part.close?.();
   assert.equal([kept.map(({ filename }) => filename), warnings.length], [['one.txt'], 2]);
   assert.match(warnings[0] ?? '', /^"large.txt" is not kept/);
   assert.match(warnings[1] ?? '', /^downloads are not kept any more: .* at most 1 files/);
@@ -190,14 +190,14 @@ test('a link in the place of a download is not followed', async () => {
   await fetchFile(firstPage(browser), 'a.txt', 'x');
   await until(() => isPlanted && warnings.length > 0, 'it is told');
   await browser.close();
-  await part.close();
+  await part.close?.();
   assert.equal(
     [kept, warnings],
     [[], ['"a.txt" could not be kept: An unexpected error occurred.']],
   );
 });
 
-test('an upload is read by a page at its path, the newest of a name', async () => {
+test('a page reads the newest upload of a name at its path', async () => {
   await using lab = await openLab(HOME);
   const put = must((await uploads()(lab.chrome)).putUpload, 'putUpload');
   await put('ü b.txt', Readable.from([Buffer.from('old')]));
@@ -220,7 +220,7 @@ test('an upload is read by a page at its path, the newest of a name', async () =
   await browser.close();
 });
 
-test('an upload has a plain name and a limit, and what breaks off is none', async () => {
+test('an upload has a plain name and a limit, and an aborted one is not stored', async () => {
   await using lab = await openLab(HOME);
   const part = await uploads({ files: 2, bytes: 10 })(lab.chrome);
   const put = must(part.putUpload, 'putUpload');

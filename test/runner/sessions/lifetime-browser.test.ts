@@ -1,11 +1,11 @@
-/** The life of a session with a real Chrome, its clients coming by the server. */
+/** The lifetime of a session with a real Chrome and clients over the server. */
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { WebSocket } from 'ws';
-import { askSessionServer } from '../../../gateway/sessions/runner-client.ts';
+import { callSessionServer } from '../../../gateway/sessions/runner-client.ts';
 import type { CompleteSessionRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import { runSession } from '../../../runner/sessions/run-session.ts';
@@ -121,7 +121,7 @@ async function refusal(url: string): Promise<number> {
   return response.statusCode;
 }
 
-test('two clients at once; the last that leaves ends it, and its server is shut', async () => {
+test('a session ends with the last of two clients, and its server stops', async () => {
   await using scene = await open({ graceMs: 20 });
   const [one, other] = [await scene.connect(), await scene.connect()];
   one.close();
@@ -133,7 +133,7 @@ test('two clients at once; the last that leaves ends it, and its server is shut'
   assert.is(await refusal(`ws+unix:${scene.socketPath}:/connect?signingKey=key`), 410);
 });
 
-test('with keepAlive the same browser is there for who comes back', async () => {
+test('with keepAlive a later client gets the same browser', async () => {
   await using scene = await open({ keepAlive: true, graceMs: 0 });
   const first = await scene.connect();
   const made = await ask(first, 'Target.createBrowserContext');
@@ -147,7 +147,7 @@ test('with keepAlive the same browser is there for who comes back', async () => 
   assert.is((await scene.ended())?.end, 'COMPLETED');
 });
 
-test('its time over, its Chrome lost: every client hears a code and a reason', async () => {
+test('on a timeout or a lost Chrome every client gets a code and a reason', async () => {
   await using late = await open({ timeoutMs: 6_000 }); // to connect in, on a busy machine
   const said = closing(await late.connect());
   assert.is(await said, '1001 session timed out');
@@ -160,7 +160,7 @@ test('its time over, its Chrome lost: every client hears a code and a reason', a
   assert.is((await crashed.ended())?.end, 'ERROR');
 });
 
-test('a silent connection is ended; with keepAlive the session goes on', async () => {
+test('a silent connection is closed; with keepAlive the session continues', async () => {
   await using kept = await open({ keepAlive: true, idleMs: 2_000 });
   assert.is(await closing(await kept.connect()), '1008 no CDP traffic for 2 s');
   assert.ok((await ask(await kept.connect(), 'Browser.getVersion'))['product']);
@@ -170,12 +170,12 @@ test('a silent connection is ended; with keepAlive the session goes on', async (
   assert.is((await left.ended())?.reason, 'its last client has left');
 });
 
-test('the server tells the open pages, and which of them is the active one', async () => {
+test('the server lists the open pages and the active one', async () => {
   await using scene = await open({ keepAlive: true });
   const client = await scene.connect();
   const place = { address: `unix:${scene.socketPath}`, signingKey: 'key' };
   const signal = AbortSignal.timeout(30_000);
-  const ask = () => askSessionServer(place, { method: 'GET', path: '/targets', signal });
+  const ask = () => callSessionServer(place, { method: 'GET', path: '/targets', signal });
   assert.is(((await ask()) as Target[]).length, 1);
   const params = { url: 'data:text/html,<title>second</title>' };
   client.send(JSON.stringify({ id: 2, method: 'Target.createTarget', params }));
@@ -192,11 +192,13 @@ test('the server tells the open pages, and which of them is the active one', asy
     ],
   );
   const wrong = { ...place, signingKey: 'other' };
-  const fault = await faultOf(askSessionServer(wrong, { method: 'GET', path: '/targets', signal }));
+  const fault = await faultOf(
+    callSessionServer(wrong, { method: 'GET', path: '/targets', signal }),
+  );
   assert.is(fault.reason, 'SESSION_ENDED');
 });
 
-test('the server is its owner’s alone, and opens nothing to another key or path', async () => {
+test("the server's socket is private, and other keys and paths are refused", async () => {
   await using scene = await open({ keepAlive: true });
   const { socketPath } = scene;
   assert.is(statSync(socketPath).mode & 0o777, 0o600);

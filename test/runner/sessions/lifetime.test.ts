@@ -1,4 +1,4 @@
-/** When a session ends: each rule with the case that breaks it. */
+/** When a session ends: each rule with its counterexample. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLifetime } from '../../../runner/sessions/lifetime.ts';
@@ -29,7 +29,7 @@ function open({ keepAlive = false, connectMs = LONG_MS, graceMs = LONG_MS }: Sce
   return { one, signals, [Symbol.dispose]: () => one[Symbol.dispose]() };
 }
 
-life('its time is over: TIMED_OUT with 1001, clients or not', async () => {
+life('the time limit: TIMED_OUT with 1001, with or without clients', async () => {
   for (const clients of [0, 2]) {
     using scene = open({ keepAlive: true });
     scene.one.begin(SOON_MS);
@@ -39,7 +39,7 @@ life('its time is over: TIMED_OUT with 1001, clients or not', async () => {
   }
 });
 
-life('nobody comes: TIMED_OUT; a client or a viewer that came in time counts', async () => {
+life('no first client: TIMED_OUT; a client or a viewer in time prevents it', async () => {
   using empty = open({ connectMs: SOON_MS });
   empty.one.begin(LONG_MS);
   assert.is((await empty.one.ended).reason, 'nobody connected in time');
@@ -53,31 +53,34 @@ life('nobody comes: TIMED_OUT; a client or a viewer that came in time counts', a
   }
 });
 
-life('a client that came before its time began is not waited for', async () => {
+life('a client before the begin counts as the first client', async () => {
   using scene = open({ connectMs: SOON_MS });
   scene.one.clients(1);
   scene.one.begin(20 * SOON_MS);
   assert.is((await scene.one.ended).reason, 'session timed out');
 });
 
-life('the last client leaves: COMPLETED after the grace, unless one comes back', async () => {
-  using left = open({ graceMs: SOON_MS });
-  left.one.begin(LONG_MS);
-  left.one.clients(2);
-  left.one.clients(1);
-  left.one.clients(0);
-  const end = { end: 'COMPLETED', reason: 'its last client has left', code: 1000 };
-  assert.equal(await left.one.ended, end);
+life(
+  'the last client disconnects: COMPLETED after the grace, unless one connects again',
+  async () => {
+    using left = open({ graceMs: SOON_MS });
+    left.one.begin(LONG_MS);
+    left.one.clients(2);
+    left.one.clients(1);
+    left.one.clients(0);
+    const end = { end: 'COMPLETED', reason: 'its last client has left', code: 1000 };
+    assert.equal(await left.one.ended, end);
 
-  using back = open({ graceMs: SOON_MS });
-  back.one.begin(20 * SOON_MS);
-  back.one.clients(1);
-  back.one.clients(0);
-  back.one.clients(1);
-  assert.is((await back.one.ended).end, 'TIMED_OUT');
-});
+    using back = open({ graceMs: SOON_MS });
+    back.one.begin(20 * SOON_MS);
+    back.one.clients(1);
+    back.one.clients(0);
+    back.one.clients(1);
+    assert.is((await back.one.ended).end, 'TIMED_OUT');
+  },
+);
 
-life('with keepAlive nobody need be there', async () => {
+life('with keepAlive a session needs no client', async () => {
   using scene = open({ keepAlive: true, graceMs: 0 });
   scene.one.begin(20 * SOON_MS);
   scene.one.clients(1);
@@ -85,7 +88,7 @@ life('with keepAlive nobody need be there', async () => {
   assert.is((await scene.one.ended).reason, 'session timed out');
 });
 
-life('released, ending, lost: at once, before its time began too', async () => {
+life('released, ending, lost: at once, also before the begin', async () => {
   const expected = {
     released: { end: 'COMPLETED', reason: 'the session was released', code: 1000 },
     ending: { end: 'ERROR', reason: 'the service is shutting down', code: 1001 },
@@ -99,7 +102,7 @@ life('released, ending, lost: at once, before its time began too', async () => {
   }
 });
 
-life('a crash is ERROR with 1011; what comes after the first end changes nothing', async () => {
+life('a crash is ERROR with 1011; a later end changes nothing', async () => {
   using scene = open({ graceMs: 0 });
   scene.one.crashed('the browser was lost');
   scene.signals.released.abort();
@@ -109,7 +112,7 @@ life('a crash is ERROR with 1011; what comes after the first end changes nothing
   assert.equal(await scene.one.ended, { end: 'ERROR', reason: 'the browser was lost', code: 1011 });
 });
 
-life('nothing of it stays when it is over', () => {
+life('the end leaves no timer and no listener', () => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   const before = timers();
   {

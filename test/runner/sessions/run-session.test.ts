@@ -1,4 +1,4 @@
-/** One leased session, one end: with stubs of Chrome, the session server and core. */
+/** One leased session to its end, with stubs of Chrome, the session server and core. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { CompleteSessionRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
@@ -10,7 +10,7 @@ import { BROWSERS } from '../../support/runner/browsers.ts';
 import { testLease, testRunner } from '../../support/runner/lease.ts';
 
 const test = suite('runner/sessions/run-session');
-/** This Chrome tells nothing. */
+/** This Chrome sends no messages. */
 const QUIET = { browserSettings: { logSession: false, recordSession: false } };
 const WORK = {
   sessionId: 's',
@@ -100,7 +100,7 @@ async function run({ take, start = () => true, before = [], ...scene }: Scene) {
   return { acts, told, end: told[0]?.end, reason: told[0]?.reason };
 }
 
-test('a session registers before its start and reports after Chrome is gone', async () => {
+test('a session registers before its start and reports after Chrome has ended', async () => {
   const { acts, told } = await run({
     start(abort) {
       setImmediate(abort, 'released');
@@ -125,13 +125,13 @@ test('nothing is registered or reported before the lease is acknowledged', async
   assert.equal(failed.acts, ['known', 'told']);
 });
 
-test('its time is counted from the start of its Chrome', async () => {
+test('the time limit counts from the start of Chrome', async () => {
   const late = await run({ timeoutMs: 60_000, passedMs: 60_000 });
   assert.is(late.end, 'TIMED_OUT');
   assert.is(late.reason, 'session timed out');
 });
 
-test('each way to end it has a status and a reason', async () => {
+test('each end has a status and a reason', async () => {
   const expected = {
     released: ['COMPLETED', 'the session was released'],
     ending: ['ERROR', 'the service is shutting down'],
@@ -150,7 +150,7 @@ test('each way to end it has a status and a reason', async () => {
   }
 });
 
-test('a browser that took too much memory is the reason of its end', async () => {
+test("the reason of a session's end is the memory limit of its browser", async () => {
   const { end, reason } = await run({
     overMemory: 'it used more than 1 MiB of memory',
     start(abort) {
@@ -173,7 +173,7 @@ test('a lost lease is not reported, nor a session whose start core refuses', asy
   assert.equal(late.acts, ['k in', 'started', 'k out', 'chrome gone']);
 });
 
-test('no Chrome is ERROR, and says nothing of this machine', async () => {
+test('a failed start of Chrome is ERROR, without details of the machine', async () => {
   const { end, reason, acts } = await run({
     take: () => Promise.reject(new Error('no such file /srv/x')),
   });
@@ -192,7 +192,7 @@ test('a core that refuses the start is ERROR', async () => {
   assert.ok(acts.includes('chrome gone'));
 });
 
-test('released before its start: COMPLETED; a runner that ends leaves it to another', async () => {
+test('a release before the start is COMPLETED; a runner that ends reports nothing', async () => {
   const take = async (signal: AbortSignal) => {
     signal.throwIfAborted();
     throw new Error('not aborted');

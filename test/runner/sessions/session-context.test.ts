@@ -1,4 +1,4 @@
-/** A session on a context's profile: what does not start at first, and what is gone at its end. */
+/** A session on a context's profile: a failed first start, and the removal at its end. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -12,7 +12,7 @@ import { launchOne, log } from '../browser/lab.ts';
 const session = suite('runner/sessions/session-context');
 const never = new AbortController().signal;
 
-session('a broken Local State costs a second start, and no session', async () => {
+session('a broken Local State causes a second start, and the session runs', async () => {
   await using dir = tempDirectory();
   const profileDir = join(dir.path, 'profile');
   await mkdir(profileDir);
@@ -45,42 +45,45 @@ session('a broken Local State costs a second start, and no session', async () =>
   await Promise.all([opened.close(1000, 'over', true), opened.close(1001, 'again', false)]);
   await opened.discard();
   assert.equal(acts, ['restore', 'save', 'gone']);
-  // the first start's door to the network comes after its end, and once stayed open; so did its
-  // wait of 30 s for a page
+  // the proxy of the first start is opened after its end, and was once left open; so was its wait
+  // of 30 s for a page
   const left = () =>
     process.getActiveResourcesInfo().filter((name) => /^TCP|^Timeout$/.test(name)).length;
   await until(() => left() === 0, 20_000); // before that wait is over by itself
 });
 
-session('a crash saves nothing and says so; a session that may not keep does neither', async () => {
-  await using dir = tempDirectory();
-  for (const isCrash of [true, false]) {
-    const acts: string[] = [];
-    const profileDir = join(dir.path, String(isCrash));
-    await mkdir(profileDir);
-    const context: Context = {
-      profileDir,
-      persist: true,
-      restore: async () => {},
-      save: async () => void acts.push('save'),
-      notSaved: (why) => void acts.push(why),
-      [Symbol.asyncDispose]: async () => void acts.push('gone'),
-    };
-    const chrome = await launchOne({ runDir: dir.path, allow: [], profileDir });
-    const chromes = { take: async () => chrome };
-    const options = { chromes, log, now: Date.now, loadContext: async () => context };
-    const opened = await openSession(options, never);
-    if (isCrash) {
-      chrome.kill();
-      await chrome.pipe.closed;
+session(
+  'a crash saves no context, with a warning; a session that must not save has none',
+  async () => {
+    await using dir = tempDirectory();
+    for (const isCrash of [true, false]) {
+      const acts: string[] = [];
+      const profileDir = join(dir.path, String(isCrash));
+      await mkdir(profileDir);
+      const context: Context = {
+        profileDir,
+        persist: true,
+        restore: async () => {},
+        save: async () => void acts.push('save'),
+        notSaved: (why) => void acts.push(why),
+        [Symbol.asyncDispose]: async () => void acts.push('gone'),
+      };
+      const chrome = await launchOne({ runDir: dir.path, allow: [], profileDir });
+      const chromes = { take: async () => chrome };
+      const options = { chromes, log, now: Date.now, loadContext: async () => context };
+      const opened = await openSession(options, never);
+      if (isCrash) {
+        chrome.kill();
+        await chrome.pipe.closed;
+      }
+      await opened.close(1000, 'over', isCrash);
+      await opened.discard();
+      assert.equal(acts, isCrash ? ['the browser was lost', 'gone'] : ['gone']);
     }
-    await opened.close(1000, 'over', isCrash);
-    await opened.discard();
-    assert.equal(acts, isCrash ? ['the browser was lost', 'gone'] : ['gone']);
-  }
-});
+  },
+);
 
-session('what cannot be removed is told to everybody who waits for its end', async () => {
+session('a directory that cannot be removed rejects all callers of discard', async () => {
   await using dir = tempDirectory();
   const profileDir = join(dir.path, 'profile');
   await mkdir(profileDir);

@@ -1,4 +1,4 @@
-/** What a session's creator wrote and nothing acts on is a warning in its log. */
+/** Settings without an effect are warnings in the session's log. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
@@ -17,12 +17,12 @@ function warningsOf(params: object): string[] {
   return said;
 }
 
-test('known settings that act leave no warning', () => {
+test('supported settings cause no warning', () => {
   const viewport = { width: 800, height: 600 };
   assert.equal(warningsOf({ timeout: 60, browserSettings: { viewport, blockAds: true } }), []);
 });
 
-test('members that nobody knows are named, and at most twenty of them', () => {
+test('unknown members are named, at most twenty', () => {
   const params = { ignoredMembers: ['proxy', 'browserSettings.size'] };
   assert.equal(warningsOf(params), [
     'proxy: is no setting of a session',
@@ -32,7 +32,7 @@ test('members that nobody knows are named, and at most twenty of them', () => {
   assert.is(warningsOf({ browserSettings: many }).length, 20);
 });
 
-test('members of a sessionConfig itself that nobody knows are named', () => {
+test('unknown members of a sessionConfig are named', () => {
   assert.equal(warningsOf({ keepAlive: true, keepalive: true, [`x${'y'.repeat(100)}`]: 1 }), [
     'keepalive: is no setting of a session',
     `x${'y'.repeat(63)}: is no setting of a session`,
@@ -41,7 +41,7 @@ test('members of a sessionConfig itself that nobody knows are named', () => {
   assert.equal(warningsOf({ ...all, proxySettings: {}, browserSettings: {} }), []);
 });
 
-test('settings that cannot act are named', () => {
+test('unsupported settings are named', () => {
   const settings = { extensionId: 'x', engine: 'headless-shell', solveCaptchas: true };
   const said = warningsOf({ browserSettings: settings }).join('\n');
   assert.match(said, /engine: extensions load in chromium alone/);

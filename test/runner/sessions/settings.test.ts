@@ -1,4 +1,4 @@
-/** What a session's creator set: the size of pages and the domains that they are kept to. */
+/** A session's settings: the size of pages and their allowed domains. */
 import CDP from 'chrome-remote-interface';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -41,7 +41,7 @@ async function openClient(connectUrl: string) {
 }
 
 for (const [name, launch] of ENGINES) {
-  settings(`${name}: every page has the size that was asked for`, async () => {
+  settings(`${name}: every page has the requested size`, async () => {
     await using lab = await openLab({ allow: ['127.0.0.1/32'], ...launch });
     await setViewport(lab.chrome, await openPages(lab.chrome), { width: 1000, height: 700 });
     const { client, first, attached } = await openClient(lab.connectUrl);
@@ -74,7 +74,7 @@ for (const [name, launch] of ENGINES) {
     await client.close();
   });
 
-  settings(`${name}: a popup keeps the size that its page gave it`, async () => {
+  settings(`${name}: a popup keeps the size that its page set`, async () => {
     await using lab = await openLab({ allow: ['127.0.0.1/32'], ...launch });
     await setViewport(lab.chrome, await openPages(lab.chrome), { width: 1000, height: 700 });
     const { client, first, attached } = await openClient(lab.connectUrl);
@@ -85,8 +85,8 @@ for (const [name, launch] of ENGINES) {
     const isPopup = ({ targetId }: { targetId: string }) => !before.has(targetId);
     const { targetId } = await until(async () => (await targetsOf(client)).find(isPopup));
     const popup = await attached(targetId);
-    // Chromium gives every window the size of its command line, whatever a page asks for: such a
-    // popup has the viewport of the pages
+    // Chromium gives every window the size of its command line, whatever size a page requests: such
+    // a popup has the viewport of the pages
     const own = name === 'chromium' ? 1000 : 640;
     await until(async () => (await popup.value('innerWidth')) === own);
     // a page that opens later has its size, and the popup still has its own
@@ -99,7 +99,7 @@ for (const [name, launch] of ENGINES) {
   });
 }
 
-settings('a main frame stays in its domains, by typing, by link and by redirect', async () => {
+settings('a main frame stays in its domains: typed URLs, links, redirects', async () => {
   await using lab = await openLab({ allow: ['127.0.0.1/32'] });
   await keepToDomains(await openPages(lab.chrome), ['127.0.0.1']);
   const { client, first, attached } = await openClient(lab.connectUrl);
@@ -120,7 +120,7 @@ settings('a main frame stays in its domains, by typing, by link and by redirect'
   await client.close();
 });
 
-settings('frames and fetches go where they like', async () => {
+settings('subframes and fetches are not restricted', async () => {
   await using lab = await openLab({ allow: ['127.0.0.1/32', '::1/128'] });
   await keepToDomains(await openPages(lab.chrome), ['127.0.0.1']);
   const { client, first, attached } = await openClient(lab.connectUrl);
@@ -146,7 +146,7 @@ settings('frames and fetches go where they like', async () => {
   await client.close();
 });
 
-settings('a domain opens its subdomains, and no domain that only ends alike', () => {
+settings('a domain allows its subdomains, and no domain with the same ending', () => {
   const isAllowed = allowing(['Example.com', '*.star.test', 'bücher.test']);
   for (const url of [
     'https://example.com/a',

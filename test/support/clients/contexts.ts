@@ -1,4 +1,4 @@
-/** Contexts as clients have them: user-data directories, sealed for a context's public key. */
+/** User-data directories in the form that clients upload: encrypted for a context's public key. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sealProfile } from '../../../proto/archives/context-writer.ts';

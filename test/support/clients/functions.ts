@@ -1,4 +1,4 @@
-/** Publishing and invoking over the public interface, for tests whose subject is something else. */
+/** Publishes and invokes functions over the public interface, for tests of other subjects. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { create } from 'tar';
@@ -10,7 +10,7 @@ import { tempDirectory, writeTree } from '../temp.ts';
 /** A build without packages takes seconds, and the load of a hostile bundle up to two minutes. */
 const BUILD_LIMIT_MS = 300_000;
 
-/** A project with one function, `trivial`, which gives its params back and needs no package. */
+/** A project with one function, `trivial`, which returns its params and needs no package. */
 export const TRIVIAL_PROJECT = {
   'package.json': '{"name":"trivial","version":"1.0.0","private":true,"type":"module"}',
   'index.ts': `import { defineFn } from 'tabern';
@@ -35,9 +35,7 @@ export type Invocation = {
   endedAt?: string;
 };
 
-/**
- * Publishes the files; gives the ids of the functions by their names. Throws when the build fails.
- */
+/** Publishes the files; returns the ids of the functions by name. Throws when the build fails. */
 export async function publish(
   stack: Pick<Stack, 'call' | 'projectId' | 'logs'>,
   files: Readonly<Record<string, string>> = TRIVIAL_PROJECT,
@@ -60,7 +58,7 @@ export async function publish(
   return Object.fromEntries(built.map((one) => [one.name, one.id]));
 }
 
-/** Invokes the function; gives the invocation as it was accepted. */
+/** Invokes the function; returns the invocation as accepted. */
 export function invoke(
   stack: Pick<Stack, 'call'>,
   functionId: string,
@@ -69,7 +67,7 @@ export function invoke(
   return stack.call(`/v1/functions/${functionId}/invoke`, { json: { params } });
 }
 
-/** The invocation once it has ended. */
+/** Returns the invocation after it has ended. */
 export function ended(
   stack: Pick<Stack, 'call'>,
   id: string,
@@ -81,7 +79,7 @@ export function ended(
   }, limitMs);
 }
 
-/** Whether a build or an invocation has reached its last status. */
+/** Whether a build or an invocation has ended. */
 export function isOver(status: string): boolean {
   return status === 'COMPLETED' || status === 'FAILED';
 }

@@ -1,5 +1,5 @@
 /**
- * The main job as a user sees it, once published: invoke, read back, and be told by a signed
+ * The main job as a user sees it, after publishing: invoke, read the invocation, receive a signed
  * webhook.
  */
 import { spawn } from 'node:child_process';
@@ -13,6 +13,8 @@ import type { Received, Receiver } from '../servers/receiver.ts';
 import type { Stack } from '../service/stack.ts';
 import { type TempDirectory, tempDirectory } from '../temp.ts';
 import { ended, type Invocation, invoke } from './functions.ts';
+
+const REGISTRY = /^(?:https?_proxy|no_proxy|NODE_EXTRA_CA_CERTS|TMPDIR|npm_config_(?!prefix).*)$/i;
 
 const PROJECTS = new URL('../projects/', import.meta.url);
 const COMPLETED = 'functions.invocations.completed';
@@ -36,7 +38,7 @@ export function userProject(name: 'title' | 'title-bb' | 'stagehand'): TempDirec
   return dir;
 }
 
-/** Runs a command as a user would; gives its exit code and all that it printed. */
+/** Runs a command as a user does; returns its exit code and its whole output. */
 export async function shell(
   command: readonly string[],
   options: { cwd: string; env: Record<string, string> },
@@ -52,6 +54,12 @@ export async function shell(
   return { code, stdout, stderr };
 }
 
+/** The variables for the npm registry and the Debian mirror. */
+export function registryEnv(): Record<string, string> {
+  const passed = Object.entries(process.env).filter(([name]) => REGISTRY.test(name));
+  return Object.fromEntries(passed) as Record<string, string>;
+}
+
 /** The ids of the project's functions, by name. */
 export async function functionIds(stack: Stack): Promise<Record<string, string>> {
   type List = { data: { id: string; name: string }[]; total: number };
@@ -59,13 +67,13 @@ export async function functionIds(stack: Stack): Promise<Record<string, string>>
   return Object.fromEntries(data.map((one) => [one.name, one.id]));
 }
 
-/** Registers the receiver; the answer is the only one with the secret. */
+/** Registers the receiver; only this response contains the secret. */
 export function register(stack: Stack, receiver: Receiver) {
   const json = { endpoint: `${receiver.url}/hook`, eventTypes: [COMPLETED, FAILED] };
   return stack.call<{ id: string; secret: string }>('/v1/webhooks', { json });
 }
 
-/** Invokes `title` and `fail`, and checks every place where their outcome shows. */
+/** Invokes `title` and `fail`, and checks every place that reports their outcome. */
 export async function mainJob(
   stack: Stack,
   { receiver, siteUrl }: { receiver: Receiver; siteUrl: string },
@@ -121,7 +129,7 @@ function resourceOf(request: Received): string {
   return (JSON.parse(request.body.toString()) as Envelope).resourceId;
 }
 
-/** The envelope, once the published library has verified it over the raw bytes. */
+/** The envelope, after the published library has verified the raw bytes. */
 function verified({ headers, body }: Received, secret: string): Envelope {
   const signed = headers as Record<string, string>;
   const envelope = new Webhook(secret).verify(body, signed) as Envelope;
@@ -130,7 +138,7 @@ function verified({ headers, body }: Received, secret: string): Envelope {
   try {
     new Webhook(secret).verify(Buffer.concat([body, Buffer.from(' ')]), signed);
   } catch {
-    isForged = true; // what the library says of one byte more
+    isForged = true; // the library's result for one more byte
   }
   is(isForged, true);
   return envelope;

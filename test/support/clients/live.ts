@@ -1,4 +1,4 @@
-/** People who look at a live view: a Chrome of their own, and what its screen shows. */
+/** Viewers of a live view: a separate Chrome, and the content of its screen. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
@@ -15,7 +15,7 @@ export type LiveView = LiveUrls & {
 };
 export type Session = { id: string; status: string; connectUrl: string };
 
-/** A session with a client, which keeps it, and its live view. */
+/** A session that a connected client keeps running, and its live view. */
 export async function startLive(stack: Stack, json: object = {}) {
   const session = await stack.call<Session>('/v1/sessions', { json });
   const browser = await chromium.connectOverCDP(session.connectUrl);
@@ -36,7 +36,7 @@ export function paint(page: Page, colour: string): Promise<unknown> {
   return page.evaluate(`document.documentElement.style.background = 'rgb(${colour})'`);
 }
 
-/** A person's browser. */
+/** A viewer's browser. */
 export async function openPerson(): Promise<AsyncDisposable & { browser: Browser; page: Page }> {
   const lab = await openLab({ allow: ['127.0.0.0/8'] });
   const browser = await chromium.connectOverCDP(lab.connectUrl);
@@ -51,7 +51,10 @@ export async function openPerson(): Promise<AsyncDisposable & { browser: Browser
   };
 }
 
-/** The colour in the middle of the screen: `r,g,b`, each to the nearest 51, JPEG being inexact. */
+/**
+ * The colour in the middle of the screen: `r,g,b`, each rounded to a multiple of 51, because JPEG
+ * is lossy.
+ */
 export async function colourOn(page: Page): Promise<string> {
   const picture = await page.screenshot();
   const code = `(async (text) => {
@@ -69,7 +72,10 @@ export async function untilShows(page: Page, colour: string): Promise<void> {
   await until(async () => (await colourOn(page)) === colour, 30_000);
 }
 
-/** A customer's own page, of another origin, with this in a frame. It keeps what it is told. */
+/**
+ * A customer's page of another origin, with this URL in a frame. It records the messages that it
+ * receives.
+ */
 export async function embed(src: string, sandbox: string) {
   const text = `<!doctype html><title>a customer</title><body style="margin:0">
     <script>told = []; addEventListener('message', ({ data }) => told.push(data));</script>
@@ -89,7 +95,7 @@ export async function embed(src: string, sandbox: string) {
   };
 }
 
-/** A line to the service that can be cut. */
+/** A TCP connection to the service that the test can cut. */
 export async function openLine(target: string) {
   const { hostname, port } = new URL(target);
   const open = new Set<Socket>();

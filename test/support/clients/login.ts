@@ -1,7 +1,7 @@
 /**
- * A site with a login, and functions that log in to it: for journeys about contexts. The login is a
- * session cookie and a lasting one, localStorage, sessionStorage and IndexedDB; each holds a text
- * that must be found nowhere on disk.
+ * A site with a login, and functions that log in to it, for journeys about contexts. The login is
+ * stored in a session cookie, a persistent cookie, localStorage, sessionStorage and IndexedDB; each
+ * contains a text that must not occur anywhere on disk.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -10,9 +10,9 @@ import { must } from '../../../proto/common/must.ts';
 
 export type LoginSite = AsyncDisposable & {
   url: string;
-  /** Lets go what waits at the gate, now and later: handlers whose `next` is 'gate'. */
+  /** Opens the gate: handlers whose `next` is 'gate' continue, now and later. */
   open(): void;
-  /** What each store holds after a login. */
+  /** The content of each store after a login. */
   secrets: Record<'cookie' | 'session' | 'local' | 'tab' | 'indexed', string>;
 };
 
@@ -66,7 +66,7 @@ export async function startLogin(): Promise<LoginSite> {
   };
 }
 
-/** `window.state` resolves with what the page has of each store. */
+/** `window.state` resolves with the page's content of each store. */
 const PAGE = `
   const db = new Promise((done, fail) => {
     const asked = indexedDB.open('site', 1);
@@ -100,8 +100,8 @@ const PAGE = `
   })();`;
 
 /**
- * `login` starts from the context and persists; `visit` has only the context that its invocation
- * names. Both go to params.url and give what the page has; then they do as params.next says.
+ * `login` loads and saves the context; `visit` loads only the context that its invocation names.
+ * Both open params.url and return the content of the page's stores, then do what params.next names.
  */
 export function loginProject(contextId: string): Record<string, string> {
   const config = { browserSettings: { context: { id: contextId, persist: true } } };

@@ -1,8 +1,9 @@
 /**
- * The clocks of a second tenant, in a thread: the test's own work delays none of them. Ten times a
- * second a CDP round trip in its session, a GET of the session, and, as the control, a byte to a
- * process that only gives it back: what the machine itself takes. Time in which the service's main
- * thread was ready to run and had no processor is not counted: others on the machine had it.
+ * Measures the service as a second tenant, in a thread, so that the test's own work delays no
+ * measurement. Ten times a second: a CDP round trip in its session, a GET of the session and, as
+ * the control, one byte to an echo process, which measures the machine itself. Time in which the
+ * service's main thread was runnable without a processor does not count: other processes used the
+ * machine.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,13 +18,13 @@ export type SecondTenantData = {
   apiKey: string;
   id: string;
   connectUrl: string;
-  /** The processes whose main threads serve the session's clients, and requests. */
+  /** The processes whose main threads serve the session's clients and the requests. */
   runnerPid: number;
   servicePid: number;
 };
 
 export type Clocks = {
-  /** The longest since the report before it, in milliseconds. */
+  /** The longest since the previous report, in milliseconds. */
   tripMs: number;
   getMs: number;
   controlMs: number;
@@ -35,7 +36,7 @@ const PERIOD_MS = 100;
 const test = must(parentPort, 'the test');
 const { url, apiKey, id, connectUrl, ...pids } = workerData as SecondTenantData;
 
-/** One that is under way counts with its age. */
+/** A round trip in progress counts with its age. */
 class Clock {
   maxMs = 0;
   rounds = 0;

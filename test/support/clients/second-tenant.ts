@@ -1,5 +1,5 @@
 /**
- * A second tenant beside an attack: a project of its own with a session that nobody may slow down
+ * A second tenant beside an attack: a separate project with a session that the attack may not delay
  * or end. `await using tenant = await openSecondTenant(stack)`.
  */
 import { once } from 'node:events';
@@ -10,12 +10,12 @@ import { operatorOf } from '../service/operator.ts';
 import type { Stack } from '../service/stack.ts';
 import type { Clocks, SecondTenantData } from './second-tenant-thread.ts';
 
-/** The promise to a second tenant. */
+/** The guarantee for a second tenant. */
 const ROUND_TRIP_MAX_MS = 1_000;
 export type SecondTenant = AsyncDisposable & {
   /**
-   * The clocks since the last look, when each has gone round so many times more. Throws when the
-   * session or its connection has ended, or stands still.
+   * The times since the last call, after this number of further rounds of each clock. Throws when
+   * the session or its connection has ended or hangs.
    */
   after(rounds: number): Promise<Clocks>;
 };
@@ -26,7 +26,7 @@ export async function openSecondTenant(stack: Stack): Promise<SecondTenant> {
   const body = JSON.stringify({ keepAlive: true });
   const answer = await fetch(`${stack.url}/v1/sessions`, { method: 'POST', headers, body });
   const { id, connectUrl } = (await answer.json()) as { id: string; connectUrl: string };
-  // on a busy machine a create is answered before its browser has started
+  // under load, the response to a create is sent before the browser has started
   await until(async () => {
     const found = await fetch(`${stack.url}/v1/sessions/${id}`, { headers });
     const { status } = (await found.json()) as { status: string };
@@ -43,7 +43,7 @@ export async function openSecondTenant(stack: Stack): Promise<SecondTenant> {
   };
   const worker = new Worker(new URL('./second-tenant-thread.ts', import.meta.url), { workerData });
   const { promise: failed, reject } = Promise.withResolvers<never>();
-  failed.catch(() => {}); // whoever reports learns of it
+  failed.catch(() => {}); // each report rejects with it
   worker.once('error', reject);
   const next = () => Promise.race([once(worker, 'message'), failed]);
   await next();
@@ -76,14 +76,14 @@ function worst(a: Clocks, b: Clocks): Clocks {
   };
 }
 
-/** What is wrong with the times; undefined for nothing. */
+/** The violation in the times; undefined without one. */
 export function slowness({ tripMs, getMs, controlMs }: Clocks): string | undefined {
-  const limitMs = ROUND_TRIP_MAX_MS + controlMs; // the machine's own lateness adds to it
+  const limitMs = ROUND_TRIP_MAX_MS + controlMs; // plus the delay of the machine itself
   if (Math.max(tripMs, getMs) <= limitMs) return undefined;
   return `round trip ${tripMs} ms, GET ${getMs} ms, control ${controlMs} ms`;
 }
 
-/** A project of its own on the same service: the key that opens it. */
+/** Creates a project on the same service; returns its API key. */
 export async function keyOfNewProject(dataDir: string): Promise<string> {
   using operator = operatorOf(dataDir);
   const { operators, options } = operator;

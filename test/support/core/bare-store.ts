@@ -1,14 +1,16 @@
 /**
- * The store without its thread: the same operations on the same schema, and the database open to
- * look into.
+ * The store without its thread: the same operations on the same schema, and direct access to the
+ * database.
  */
 import type { Database } from 'better-sqlite3';
 import { newId } from '../../../core/common/ids.ts';
 import type { Topic } from '../../../core/store/messages.ts';
+import { emitEvent, type NewEvent } from '../../../core/store/operations/events.ts';
 import { openDatabase } from '../../../core/store/sqlite/engine/open.ts';
+import { run } from '../../../core/store/sqlite/engine/steps.ts';
 import type { Tx } from '../../../core/store/sqlite/engine/transaction.ts';
 import { allOps } from '../../../core/store/sqlite/ops.ts';
-import { emitEvent } from '../../../core/store/sqlite/webhooks/events.ts';
+import { eventStatements } from '../../../core/store/sqlite/webhooks/events.ts';
 import type { Store } from '../../../core/store/types.ts';
 import { TEST_START_MS } from '../clock.ts';
 import { tempDirectory } from '../temp.ts';
@@ -16,10 +18,10 @@ import { tempDirectory } from '../temp.ts';
 export type BareStore = AsyncDisposable & {
   store: Store;
   db: Database;
-  /** A project that exists. */
+  /** An existing project. */
   projectId: string;
-  /** Writes an event as a status change does, and wakes. */
-  emit(event: Parameters<typeof emitEvent>[1]): void;
+  /** Writes an event as a status change does, and wakes the waiting calls. */
+  emit(event: NewEvent): void;
   /** All rows of a query. */
   rows(sql: string, ...values: unknown[]): Record<string, unknown>[];
 };
@@ -56,7 +58,7 @@ export function bareStore(durability: 'full' | 'normal' = 'normal'): BareStore {
     store,
     db,
     projectId: addProject(tx, 'default'),
-    emit: (event) => commit(() => emitEvent(tx, event)),
+    emit: (event) => commit(() => emit(tx, event)),
     rows: (sql, ...values) => db.prepare<unknown[], Record<string, unknown>>(sql).all(...values),
     async [Symbol.asyncDispose]() {
       open.close();
@@ -65,13 +67,18 @@ export function bareStore(durability: 'full' | 'normal' = 'normal'): BareStore {
   };
 }
 
+/** Writes an event without a change of a resource. */
+export function emit(tx: Tx, event: NewEvent): void {
+  run(emitEvent(eventStatements(tx), tx, event));
+}
+
 function addProject(tx: Tx, name: string): string {
   const at = TEST_START_MS;
   const row = { id: newId(), name, defaultTimeout: 900, concurrency: 25 };
   return allOps(tx).ensureProject({ ...row, createdAt: at, updatedAt: at }).id;
 }
 
-/** A call of that project, as core/api/interceptors.ts hands it to a service. */
+/** A call of that project, as core/api/interceptors.ts passes it to a service. */
 export function callerOf(projectId: string, timeoutMs = 30_000) {
   const call = {
     signal: new AbortController().signal,

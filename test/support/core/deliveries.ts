@@ -1,13 +1,15 @@
 /**
- * Webhooks and deliveries on one bare store, with a clock that is moved: what the tests of both ask
- * for.
+ * Webhooks and deliveries on one bare store, with a clock that the test moves, for the tests of
+ * both.
  */
 
 import { newId } from '../../../core/common/ids.ts';
 import { sealerOf } from '../../../core/common/sealer.ts';
+import { readCoreConfig } from '../../../core/config.ts';
 import { deliveryService } from '../../../core/webhooks/deliveries.ts';
 import { webhookService } from '../../../core/webhooks/webhooks.ts';
 import { openLog } from '../../../proto/common/log.ts';
+import { NO_METRICS } from '../../../proto/common/metrics.ts';
 import { must } from '../../../proto/common/must.ts';
 import type { AttemptReport, Claim } from '../../../proto/gen/tabern/v1/deliveries.pb.ts';
 import { cidrList } from '../../../proto/network/public-addresses.ts';
@@ -17,10 +19,17 @@ import { bareStore, callerOf } from './bare-store.ts';
 export const HOUR = 3_600_000;
 export const TYPE = 'functions.invocations.completed';
 const log = openLog({ role: 'test', level: 'silent' });
+/** Options of the services that are the same in most tests. */
+export const REST = {
+  rule: readCoreConfig({}).webhookRule,
+  ratePerS: 50,
+  metrics: NO_METRICS,
+  closing: new AbortController().signal,
+};
 
 /**
- * Both services on one store; the jitter is 1. The clock starts at the real time: signatures carry
- * it.
+ * Both services on one store; the jitter is 1. The clock starts at the real time, because
+ * signatures contain it.
  */
 export function bootDeliveries(allow = cidrList([])) {
   const bare = bareStore();
@@ -28,8 +37,8 @@ export function bootDeliveries(allow = cidrList([])) {
   const sealer = sealerOf(Buffer.alloc(32, 1));
   const { store, projectId } = bare;
   const parts = { store, sealer, now: clock.now };
-  const webhooks = webhookService({ ...parts, allow });
-  const service = deliveryService({ ...parts, log, random: () => 0.5, ratePerS: 50 });
+  const webhooks = webhookService({ ...parts, ...REST, allow });
+  const service = deliveryService({ ...parts, ...REST, wall: clock.now, log, random: () => 0.5 });
   const caller = callerOf(projectId);
   const sender = { senderId: 'one', instanceId: newId() };
   const addWebhook = async (endpoint = 'https://example.com/') => {
@@ -81,7 +90,7 @@ function reportOf(claim: Claim, end: Partial<AttemptReport>): AttemptReport {
 }
 
 export const OK = { outcome: 'OK', status: 204, error: '' } as const;
-/** The one member of a list. */
+/** The only member of a list. */
 export function only<T>(list: readonly T[]): T {
   if (list.length !== 1) throw new Error(`${list.length} where one was expected`);
   return must(list[0], 'one');

@@ -6,7 +6,7 @@ import { retentionTable } from '../../../core/maintenance/retention-table.ts';
 import type { Store } from '../../../core/store/types.ts';
 import { openLog } from '../../../proto/common/log.ts';
 
-/** By the names of their rows; `keptMs` instead of the default of each. */
+/** The rows by name; `keptMs` replaces the default of each. */
 export async function purgeAt(
   at: number,
   names: readonly string[],

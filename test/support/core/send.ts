@@ -1,4 +1,4 @@
-/** The sender's way to a receiver, without core and without the dispatcher. */
+/** Sends to a receiver without core and without the dispatcher. */
 import { readFileSync } from 'node:fs';
 import { type Budget, send } from '../../../gateway/webhooks/attempt.ts';
 import { openPools } from '../../../gateway/webhooks/connection-pools.ts';
@@ -8,21 +8,23 @@ import { cidrList } from '../../../proto/network/public-addresses.ts';
 import { startReceiver } from '../servers/receiver.ts';
 
 const LOOPBACK = ['127.0.0.0/8'];
-/** For what never answers: a time-out comes soon. */
+/** For receivers that never respond: short time-outs. */
 export const SHORT: Budget = { wholeMs: 20_000, answerMs: 300, bodyMs: 150 };
-/** For what answers: a machine that is busy is no time-out, and a body without end is cut soon. */
+/** For receivers that respond: load causes no time-out, and an endless body is cut soon. */
 export const PATIENT: Budget = { wholeMs: 60_000, answerMs: 60_000, bodyMs: 1_000 };
 
 type Setup = {
   allow?: string[];
   isTrusted?: boolean;
-  /** PEM text of another authority that is trusted. */
+  /** PEM text of a further trusted authority. */
   trust?: string;
   budget?: Budget;
   resolve?: Resolve;
 };
 
-/** A receiver, and a way to send to it, patient; loopback is allowed unless told. */
+/**
+ * A receiver, and a function that sends to it with long time-outs; loopback is allowed by default.
+ */
 export async function bootSend(setup: Setup = {}) {
   const { allow = LOOPBACK, isTrusted = true, trust = '', budget = PATIENT, resolve } = setup;
   await using opened = new AsyncDisposableStack();

@@ -1,7 +1,7 @@
 /**
- * Holds each answer of a service against its own published description: a status that is not
- * described, a body that is not as described, a field that nobody describes, a route that is not
- * there. What is found fails the test that asked, when its service ends.
+ * Checks each response of a service against its published description: status, body and route must
+ * be described, and the body has no undescribed field. A violation fails the test that sent the
+ * request when its service ends.
  */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { must } from '../../../proto/common/must.ts';
@@ -15,7 +15,7 @@ export type Description = {
   components: { schemas: Record<string, Json> };
 };
 
-/** `text` is undefined when it is not JSON, or too long to be read. */
+/** `text` is undefined when it is not JSON, or too long to check. */
 export type Seen = {
   method: string;
   path: string;
@@ -25,13 +25,13 @@ export type Seen = {
 };
 
 export type Judge = {
-  /** What is wrong with an answer; undefined when nothing is. */
+  /** The violation in a response; undefined without one. */
   verdict(seen: Seen): string | undefined;
 };
 
-/** Of answers to what is no route. */
+/** Statuses of responses to unknown routes. */
 const UNROUTED: readonly number[] = [404, 405, 501];
-/** Of answers to what cannot be read as a request, which has no method (gateway/http/errors.ts). */
+/** Statuses of responses to unreadable requests, which have no method (gateway/http/errors.ts). */
 const UNREADABLE: readonly number[] = [400, 408, 413, 431];
 const ERROR = ['components', 'schemas', 'Error'];
 const SHOWN_CHARS = 2_000;
@@ -46,7 +46,7 @@ export function openJudge(description: Description): Judge {
     const pattern = template.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+');
     return { template, verbs, pattern: new RegExp(`^${pattern}$`) };
   });
-  // Literal paths before parameters, as the router has them.
+  // literal paths before parameters, as in the router
   routes.sort((a, b) => a.template.split('{').length - b.template.split('{').length);
   const compiled = new Map<string, ValidateFunction>();
 
@@ -58,7 +58,7 @@ export function openJudge(description: Description): Judge {
     return known;
   }
 
-  /** What is wrong with a text, by the schema there. */
+  /** The violations of a text against the schema at that place. */
   function wrong(text: string, pointer: readonly string[]): string | undefined {
     const validate = validatorOf(pointer);
     let body: unknown;
@@ -101,7 +101,7 @@ export function openJudge(description: Description): Judge {
   };
 }
 
-/** The same, with every object that names its members closed. */
+/** The same schema; an object that lists its members allows no others. */
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (typeof value !== 'object' || value === null) return value;

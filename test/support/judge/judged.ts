@@ -1,8 +1,8 @@
 /**
- * A door before a service, through which every client of a test passes, whatever it is: fetch, a
- * published command, a browser. Bytes pass as they are, both ways, upgrades too, and an end of one
- * side is the same end of the other; the judge listens along. What it found fails the test when the
- * door closes. Links lead through the door as well: the service takes the host that a client names.
+ * A TCP proxy before a service, for every client of a test: fetch, a published command, a browser.
+ * It forwards bytes unchanged in both directions, upgrades included, and ends each side when the
+ * other ends. The judge checks each response; a violation fails the test when the proxy closes.
+ * Links lead through the proxy too, because the service builds them from the client's Host.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -11,13 +11,13 @@ import { describe } from '../../../gateway/routes/openapi.ts';
 import { type Description, type Judge, openJudge, type Seen } from './judge.ts';
 import { overhear } from './overheard.ts';
 
-/** The same fault may be in each of many answers. */
+/** Many responses may contain the same violation. */
 const FAULTS_MAX = 20;
 
-/** Closing rejects with what was found. */
+/** Closing rejects with the violations. */
 export type Judged = AsyncDisposable & { url: string };
 
-/** Opens one before the service at that address, which need not be there yet. */
+/** Opens a proxy before the service at that address, which may start later. */
 export async function openJudged(target: string): Promise<Judged> {
   const { hostname, port } = new URL(target);
   const open = new Set<Socket>();
@@ -58,12 +58,15 @@ export async function openJudged(target: string): Promise<Judged> {
   };
 }
 
-/** A connection that fails, or that nobody takes, fails on the other side too. */
+/** A connection that fails or is refused fails on the other side too. */
 function follow(one: Socket, other: Socket): void {
   one.on('error', () => other.resetAndDestroy());
 }
 
-/** What GET /openapi.json serves; the service may be down when an answer of its is judged. */
+/**
+ * The body of GET /openapi.json; not requested, because the service may be down when its response
+ * is checked.
+ */
 function published(): Description {
   const registry = readContract();
   return describe(registry, operationsOf(registry)) as Description;

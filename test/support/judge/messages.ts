@@ -1,23 +1,23 @@
 /**
- * HTTP/1.1 messages in the bytes of one direction of a connection, for who listens along. By hand:
- * Node lends its parser only to who serves or asks, and such a one sends bytes of its own.
+ * Parses the HTTP/1.1 messages in one direction of a forwarded connection. Written by hand: Node's
+ * parser is available only inside its server and its client, which send bytes of their own.
  */
 
-/** In bytes: Node's own limit is 16 KiB, for all of a head. A longer line is no HTTP. */
+/** In bytes. Node's own limit is 16 KiB, for a whole head. A longer line is not HTTP. */
 const LINE_MAX = 64 << 10;
 const NONE = Buffer.alloc(0);
 
 export type Head = { start: string; headers: ReadonlyMap<string, string> };
 /**
- * How the body after a head ends: after so many bytes, by its chunks, with the connection; or
- * `over`: what follows is no HTTP, or nobody reads it.
+ * The end of the body after a head: after this many bytes, by chunks, or with the connection. After
+ * `over` the bytes are not HTTP, or are not read.
  */
 export type Framing = number | 'chunked' | 'close' | 'over';
 
 export type Listener = {
   head(head: Head): Framing;
   body(part: Buffer): void;
-  /** The message is whole. */
+  /** The message is complete. */
   whole(): void;
 };
 export type Reader = {
@@ -42,7 +42,7 @@ export function readMessages(listener: Listener): Reader {
     return true;
   }
 
-  /** Undefined when it is not there yet. */
+  /** Undefined until the line is complete. */
   function line(): string | undefined {
     const at = unread.indexOf('\n');
     if (at === -1 || at > LINE_MAX) {
@@ -54,7 +54,7 @@ export function readMessages(listener: Listener): Reader {
     return text;
   }
 
-  /** Of a body, up to `left`; whether that is all of it. */
+  /** Reads a part of a body, at most `left` bytes; returns whether the body is complete. */
   function part(): boolean {
     const taken = unread.subarray(0, left);
     unread = unread.subarray(taken.length);
@@ -97,7 +97,7 @@ export function readMessages(listener: Listener): Reader {
     if (place === 'head') return headLine(text);
     if (place === 'size') return sizeLine(text);
     if (place === 'after') return go('size');
-    return text === '' ? go('head') : true; // a trailer says nothing of the body
+    return text === '' ? go('head') : true; // trailers do not affect the body
   }
 
   return {

@@ -1,24 +1,24 @@
-/** The answers of a service, each with its request, from the two directions of a connection. */
+/** Pairs the responses of a service with their requests, from both directions of a connection. */
 import type { Seen } from './judge.ts';
 import { type Framing, type Head, readMessages } from './messages.ts';
 
-/** In bytes. A longer answer is a file, or a list that shorter ones stand for. */
+/** In bytes. A longer response is a file, or a list of the same form as shorter ones. */
 const TEXT_MAX = 8 << 20;
 const REQUEST = /^([A-Z]+) (\S+) HTTP\/1\.[01]$/;
 const ANSWER = /^HTTP\/1\.1 (\d{3}) /;
 
 type Asked = Pick<Seen, 'method' | 'path'>;
-/** What answers no request that could be read. */
+/** The request of a response to unreadable bytes. */
 const NOTHING: Asked = { method: '', path: '' };
 
 export type Overhearing = {
   asked(chunk: Buffer): void;
   answered(chunk: Buffer): void;
-  /** The service says no more. */
+  /** The service has ended its direction. */
   ended(): void;
 };
 
-/** Tells of each answer once it is whole; of one that was cut off, nothing. */
+/** Reports each response when it is complete; does not report a response that was cut off. */
 export function overhear(tell: (seen: Seen) => void): Overhearing {
   const waiting: Asked[] = [];
   const requests = readMessages({
@@ -43,7 +43,7 @@ function readAnswers(next: () => Asked, tell: (seen: Seen) => void) {
     head(head) {
       const status = Number(ANSWER.exec(head.start)?.[1] ?? 0);
       seen = undefined;
-      if (status >= 100 && status < 200 && status !== 101) return 0; // the answer is yet to come
+      if (status >= 100 && status < 200 && status !== 101) return 0; // the final response follows
       const asked = next();
       const type = head.headers.get('content-type') ?? '';
       seen = { ...asked, status, type, text: '' };

@@ -5,7 +5,7 @@
 
 type Visit = { index: number; low: number; isOpen: boolean };
 
-/** Each circle's nodes, sorted. A target that is no node counts for nothing. */
+/** Each circle's nodes, sorted. A target that is not a node is ignored. */
 export function circlesOf(graph: ReadonlyMap<string, readonly string[]>): string[][] {
   const visits = new Map<string, Visit>();
   const open: string[] = [];

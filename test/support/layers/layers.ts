@@ -1,6 +1,6 @@
 /**
- * The arrows of the house as rules over a source tree, for test/layers.test.ts. The map of them is
- * in README.md.
+ * The directions of imports, as rules over a source tree, for test/layers.test.ts. README.md has
+ * the map.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
@@ -13,7 +13,7 @@ import { MAY_READ_WALL_CLOCK, wallClockIn } from './wall-clock.ts';
 const ROOTS = ['proto', 'core', 'gateway', 'runner', 'test'];
 const FUNCTION_MAX_LINES = 50;
 const LINE_MAX_COLUMNS = 100;
-/** More have a structure that a reader cannot see. */
+/** In a larger folder the structure is not visible. */
 const FOLDER_MAX_ENTRIES = 20;
 
 /**
@@ -29,7 +29,7 @@ const ARROWS: Record<string, readonly string[]> = {
   'runner/host': ['runner/host', 'runner/sdk'],
   test: ROOTS,
 };
-/** Who knows every role, and what they may load, by dynamic import only. */
+/** Files that know every role, and the modules that they may load, by dynamic import only. */
 const ROLE_TABLES = /^gateway\/cli\/.+\.ts$/;
 const ROLES = new RegExp(
   [
@@ -50,7 +50,7 @@ const OWNERS: Record<string, readonly string[]> = {
   '@koa/router': ['gateway/'],
   piscina: [
     'runner/host/',
-    'core/contexts/key-generator.ts',
+    'core/contexts/key-pool.ts',
     'runner/jail/egress/ad-filters.ts',
     'gateway/packaging/compile-modules.js',
   ],
@@ -78,7 +78,7 @@ const PURE = new RegExp(
 );
 const PURE_BUILTINS = ['node:buffer', 'node:crypto', 'node:net', 'node:util'];
 /**
- * Of node:net only these: they read text. Source: core/delivery needs BlockList and isIP to judge
+ * Of node:net only these functions of text. Source: core/delivery needs BlockList and isIP to check
  * an endpoint.
  */
 const PURE_NET =
@@ -94,13 +94,13 @@ const CLOCKS_AND_EDGES = [
 const IMPURE = new RegExp(CLOCKS_AND_EDGES.join('|'));
 const READS_ENV =
   /\bprocess\s*\.\s*env\b|\bprocess\s*\[\s*['"]env|\{[^}]*\benv\b[^}]*\}\s*=\s*process\b/;
-/** modules.js and the executable's loader run before the program; its build is none of it. */
+/** modules.js and the executable's loader run before the program; its build is not part of it. */
 const MAY_READ_ENV =
   /(?:^|\/)config\.ts$|^gateway\/(?:cli\/roles\/serve\.ts|bin\.ts|modules\.js|packaging\/)|^test\//;
 /**
- * The host loads bundles, and the builder's introspection does too: their names are not known here.
- * compile.js loads every role and thread, to compile them and run none; tabern.js the command
- * table, which is TypeScript or compiled.
+ * Files that import modules whose names are not in the source. The host and the builder's
+ * introspection load bundles; compile.js loads every role and thread to compile them; tabern.js
+ * loads the command table, as TypeScript or compiled.
  */
 const MAY_COMPUTE_IMPORTS =
   /^(?:(?:runner\/host|test)\/|gateway\/(?:packaging\/compile-modules|tabern)\.js$)/;
@@ -111,8 +111,7 @@ const SKIPPED = ['proto/gen', 'gateway/web/docs/gen', 'test/support/projects'];
 type Source = { path: string; text: string };
 
 /**
- * Every broken rule under `root`, one line each: `file: what is wrong`. Empty when the house
- * stands.
+ * Every broken rule under `root`, one line each: `file: what is wrong`. Empty when all rules hold.
  */
 export function brokenRules(root: string): string[] {
   const files = ROOTS.flatMap((folder) => sourcesOf(root, folder));
@@ -152,7 +151,7 @@ function arrows({ path, text }: Source): string[] {
   return broken;
 }
 
-/** Tests look into every folder. */
+/** Tests may import from every folder. */
 function isInner(path: string, to: string): boolean {
   const owner = deepest(INNER, to);
   return owner !== undefined && !path.startsWith(`${owner}/`) && !path.startsWith('test/');
@@ -193,7 +192,7 @@ function environment({ path, text }: Source): string[] {
   return [`${path}: reads process.env, which config.ts is for`];
 }
 
-/** Pure files have a rule of their own. */
+/** Pure files have a separate rule. */
 function wallClock({ path, text }: Source): string[] {
   const found = wallClockIn(text);
   const isFree = path.startsWith('test/') || path in MAY_READ_WALL_CLOCK || PURE.test(path);
@@ -209,7 +208,7 @@ function spreads({ path, text }: Source): string[] {
   );
 }
 
-/** Files that import one another, at last: types count. */
+/** Files that import one another, directly or not; type imports count. */
 function circles(files: readonly Source[]): string[] {
   const graph = new Map(files.map(({ path, text }) => [path, targetsOf(path, text)]));
   return circlesOf(graph).map((paths) => `${paths[0]}: a circle of imports: ${paths.join(', ')}`);
@@ -246,7 +245,7 @@ function targetsOf(path: string, text: string): string[] {
     .map(({ target }) => posix.join(posix.dirname(path), target));
 }
 
-/** Folders that hold too much. A user's project, as a fixture, is a user's affair. */
+/** Folders with too many entries. Users' projects, which are fixtures, are exempt. */
 function crowds(root: string, folder: string): string[] {
   const entries = readdirSync(join(root, folder), { withFileTypes: true });
   const within = entries
@@ -278,7 +277,9 @@ function deepest<T>(table: Record<string, T>, path: string): T | undefined {
   return key === undefined ? undefined : table[key];
 }
 
-/** Our own sources: what is generated, installed or a fixture project of a user is not. */
+/**
+ * The repository's own sources: without generated files, installed packages and fixture projects.
+ */
 function sourcesOf(root: string, folder: string, named = /\.[cm]?[jt]s$/): Source[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = `${folder}/${entry.name}`;

@@ -1,6 +1,6 @@
 /**
- * Reads our own sources for test/layers.test.ts: what a file imports, and how long its functions
- * are. Pure.
+ * Reads the repository's sources for test/layers.test.ts: the imports of a file, and the lengths of
+ * its functions. Pure.
  */
 
 export type Import = { target: string; isDynamic: boolean };
@@ -39,8 +39,8 @@ const FUNCTION_HEADS = [
 const NOT_FUNCTIONS = new Set(['if', 'for', 'while', 'switch', 'catch', 'with', 'using']);
 
 /**
- * The text without what is not code, line for line: comments, and strings that cannot be the name
- * of a module (all templates, and any with a space or a quote in it).
+ * The text, line for line, without comments and without strings that cannot be a module's name: all
+ * templates, and strings with a space or a quote.
  */
 export function codeOf(text: string): string {
   return text.replace(TOKENS, (token) => {
@@ -49,7 +49,7 @@ export function codeOf(text: string): string {
   });
 }
 
-/** The comments of the text, one after the other. */
+/** The comments of the text, in order. */
 export function commentsOf(text: string): string {
   const tokens: string[] = text.match(TOKENS) ?? [];
   return tokens.filter((token) => token.startsWith('/')).join('\n');
@@ -68,15 +68,15 @@ export function importsOf(text: string): Import[] {
   return [...found(IMPORTS, false), ...found(DYNAMIC_IMPORTS, true)];
 }
 
-/** Whether it imports a module whose name is not written there. */
+/** Whether it imports a module by a computed name. */
 export function hasComputedImport(text: string): boolean {
   return COMPUTED_IMPORT.test(codeOf(text));
 }
 
 /**
- * The file's functions with their own lines: what a function nested in another takes is not counted
- * twice. Measured by indentation, which Biome guarantees: a function ends at the next line that is
- * no deeper than its head.
+ * The file's functions with their own lines: lines of a nested function are not counted twice.
+ * Measured by indentation, which Biome guarantees: a function ends at the next line that is no
+ * deeper than its head.
  */
 export function functionsOf(text: string): FunctionSpan[] {
   const lines = text.split('\n');

@@ -28,7 +28,7 @@ export const MAY_READ_WALL_CLOCK: Readonly<Record<string, string>> = {
 
 const WALL_CLOCK = /\bDate\s*\.\s*now\b|\bnew\s+Date\s*\(\s*\)|(?<![\w.])Date\(\s*\)/;
 
-/** What of the wall clock the code reads; undefined when it reads none. */
+/** The first read of the wall clock in the code; undefined without one. */
 export function wallClockIn(text: string): string | undefined {
   return WALL_CLOCK.exec(codeOf(text))?.[0];
 }

@@ -1,20 +1,36 @@
 /**
- * Programs that the whole suite needs of the machine. What is missing is installed where that is
- * expected, by root or in CI, and named in one line elsewhere.
+ * Programs that the whole suite needs on the machine. Missing ones are installed by root and in CI,
+ * and named in one line elsewhere.
  */
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Debian's package and a command of it. */
+/** Debian's package and a command of it, or a file. */
 const TOOLS: Readonly<Record<string, string>> = {
   bubblewrap: 'bwrap',
   chromium: 'chromium',
   'chromium-headless-shell': 'chromium-headless-shell',
   ffmpeg: 'ffprobe',
+  // for the examples of the guide
+  curl: 'curl',
+  nginx: 'nginx',
+  openssl: 'openssl',
+  procps: 'pgrep',
+  'python3-requests': '/var/lib/dpkg/info/python3-requests.list',
+  'python3-venv': '/var/lib/dpkg/info/python3-venv.list',
+  systemd: 'systemd-analyze',
 };
-/** Of the bare machine (bare.sh), which root alone can make. */
-const TOOLS_OF_ROOT: Readonly<Record<string, string>> = { debootstrap: 'debootstrap' };
+/**
+ * Of the bare machine (bare.sh), which root alone can make, and of the image (image.ts). runc,
+ * because crun refuses cgroups in hybrid mode.
+ */
+const TOOLS_OF_ROOT: Readonly<Record<string, string>> = {
+  debootstrap: 'debootstrap',
+  podman: 'podman',
+  'podman-compose': 'podman-compose',
+  runc: 'runc',
+};
 
 type Machine = { path: string; isRoot: boolean; isCi: boolean };
 
@@ -27,10 +43,10 @@ const MACHINE: Machine = {
 /** Debian packages without which some test fails. */
 export function missingPackages({ path, isRoot, isCi } = MACHINE): string[] {
   const wanted = { ...TOOLS, ...(isRoot || isCi ? TOOLS_OF_ROOT : {}) };
-  // where Debian keeps what is root's
+  // where Debian installs programs for root
   const places = [...path.split(delimiter), '/usr/sbin', '/sbin'];
   return Object.entries(wanted)
-    .filter(([, command]) => !places.some((place) => isRunnable(join(place, command))))
+    .filter(([, command]) => !isPresent(command, places))
     .map(([name]) => name);
 }
 
@@ -40,7 +56,10 @@ export function installLine(names: readonly string[], { isRoot } = MACHINE): str
   return `${sudo}apt-get install -y --no-install-recommends ${names.join(' ')}`;
 }
 
-/** Whether everything is there, installed if need be. Prints what it does. */
+/**
+ * Whether all programs are present, after installing the missing ones where allowed. Prints each
+ * step.
+ */
 export function ensureTools(machine = MACHINE): boolean {
   const missing = missingPackages(machine);
   if (missing.length === 0) return true;
@@ -51,12 +70,18 @@ export function ensureTools(machine = MACHINE): boolean {
   }
   console.log(line);
   const update = `${machine.isRoot ? '' : 'sudo '}apt-get update -q`;
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  // runlevel 1: no daemon of a package is started
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
   for (const command of [update, line]) {
     const { status } = spawnSync('sh', ['-c', command], { env, stdio: ['ignore', 2, 2] });
     if (status !== 0) console.log(`failed: ${command}`);
   }
   return missingPackages(machine).length === 0;
+}
+
+function isPresent(command: string, places: readonly string[]): boolean {
+  if (command.startsWith('/')) return existsSync(command);
+  return places.some((place) => isRunnable(join(place, command)));
 }
 
 function isRunnable(path: string): boolean {

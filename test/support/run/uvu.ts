@@ -1,19 +1,27 @@
 /**
- * uvu that counts: stands in for it in every file that test/run.ts runs. A suite is the same to its
- * author, except that hooks are refused: uvu passes a suite whose hook throws, and `await using`
- * does their work in the open.
+ * A uvu that counts. It replaces uvu in every file that test/run.ts runs, with the same interface,
+ * except that hooks are refused: uvu passes a suite whose hook throws, and `await using` does their
+ * work visibly.
  */
 import { inspect } from 'node:util';
 import * as uvu from 'uvu';
 
 /**
- * What became of the tests of one file. `problems` are the holes: each fails the file, whatever
- * else passed.
+ * The outcomes of the tests of one file. Each of `problems` fails the file, even when all tests
+ * passed.
  */
-export type Report = { passed: number; failed: number; problems: string[] };
+export type Outcomes = {
+  passed: number;
+  failed: number;
+  problems: string[];
+  tests: { name: string; tookMs: number }[];
+};
+
+/** What strict.ts writes: the outcomes, and the CPU time of the file's processes. */
+export type Report = Outcomes & { cpuMs: number };
 
 type TestState = 'not run' | 'started' | 'passed' | 'failed';
-type TestRecord = { name: string; state: TestState };
+type TestRecord = { name: string; state: TestState; tookMs: number };
 type SuiteRecord = { name: string; runs: number; tests: TestRecord[]; left: string[] };
 
 const suites: SuiteRecord[] = [];
@@ -26,17 +34,22 @@ export function suite<T = Record<string, unknown>>(name = '', context?: T): uvu.
 /** uvu's nameless suite, counted. */
 export const test = counted(uvu.suite(), '');
 
-/** uvu's runner, for what imports it. */
+/** uvu's runner, for files that import it. */
 export const exec = uvu.exec;
 
-/** What became of everything that was registered until now. */
-export function report(): Report {
+/** The outcomes of all tests registered until now. */
+export function report(): Outcomes {
   const used = suites.filter(({ name, runs, tests }) => name || runs > 0 || tests.length > 0);
   const tests = used.flatMap((one) => one.tests);
   const passed = tests.filter(({ state }) => state === 'passed').length;
   const problems = used.flatMap(problemsOf);
   if (used.every(({ runs }) => runs === 0)) problems.push('no suite was queued: call .run()');
-  return { passed, failed: tests.length - passed, problems };
+  return {
+    passed,
+    failed: tests.length - passed,
+    problems,
+    tests: tests.map(({ name, tookMs }) => ({ name, tookMs })),
+  };
 }
 
 function problemsOf({ name, runs, tests, left }: SuiteRecord): string[] {
@@ -45,7 +58,7 @@ function problemsOf({ name, runs, tests, left }: SuiteRecord): string[] {
   if (tests.length === 0 && left.length === 0) return [`${title} has no tests`];
   const idle = tests.filter(({ state }) => state === 'not run' || state === 'started');
   return [
-    ...left.map((test) => `${title}: "${test}" is skipped: mend it or take it out`),
+    ...left.map((test) => `${title}: "${test}" is skipped: fix or remove it`),
     ...idle.map((test) => `${title}: "${test.name}" ${test.state}, and never ended`),
   ];
 }
@@ -54,7 +67,7 @@ function counted<T>(inner: uvu.Test<T>, name: string): uvu.Test<T> {
   const record: SuiteRecord = { name, runs: 0, tests: [], left: [] };
   suites.push(record);
   const follow = (title: string, handler: uvu.Callback<T>): uvu.Callback<T> => {
-    const test: TestRecord = { name: title, state: 'not run' };
+    const test: TestRecord = { name: title, state: 'not run', tookMs: 0 };
     record.tests.push(test);
     return (context) => followed(test, async () => handler(context));
   };
@@ -74,20 +87,23 @@ function counted<T>(inner: uvu.Test<T>, name: string): uvu.Test<T> {
   });
 }
 
-/** A test is passed when its handler returned, and by nothing else. */
+/** A test passes only when its handler returns. */
 async function followed(test: TestRecord, handler: () => Promise<void>): Promise<void> {
   test.state = 'started';
+  const startedAt = performance.now();
   try {
     await handler();
     test.state = 'passed';
   } catch (error) {
     test.state = 'failed';
     throw shown(error);
+  } finally {
+    test.tookMs = performance.now() - startedAt;
   }
 }
 
 /**
- * uvu dies on what is not an Error, and prints neither a cause nor the two halves of a
+ * uvu crashes on a value that is not an Error, and prints neither a cause nor the two halves of a
  * SuppressedError.
  */
 function shown(error: unknown): Error {

@@ -1,4 +1,4 @@
-/** A runner's browser settings, for tests of other things. */
+/** A runner's browser settings, for tests of other subjects. */
 
 import { settingsDeps } from '../../../runner/sessions/browser-settings.ts';
 import type { SessionResources } from '../../../runner/sessions/components.ts';

@@ -1,7 +1,6 @@
 /**
- * One build, run as a runner runs it, and what core was told of it. Core's two services are
- * received over the real client; the bundle is loaded here, where a runner would load it in a
- * jailed host.
+ * Runs one build as a runner does, and returns the reports that core receives. A stub of core
+ * answers the real clients; the bundle is loaded in this process instead of a jailed host.
  */
 import { readdirSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
@@ -12,11 +11,13 @@ import * as assert from 'uvu/assert';
 import { openLog } from '../../../proto/common/log.ts';
 import type { CompleteBuildRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
-import { type Handlers, local, notBuilt } from '../../../proto/rpc/local.ts';
+import { type Handlers, local } from '../../../proto/rpc/local.ts';
 import { type Clients, SERVICES } from '../../../proto/rpc/services.ts';
+import type { BuildDeps } from '../../../runner/builds/build.ts';
 import { openInstalled } from '../../../runner/builds/install/cache.ts';
-import { type BuildDeps, type Introspector, runBuild } from '../../../runner/builds/run-build.ts';
+import { runBuild } from '../../../runner/builds/run-build.ts';
 import { openJail } from '../../../runner/jail/open.ts';
+import { notBuilt } from '../wire.ts';
 import { testLease, testRunner } from './lease.ts';
 import { directory } from './project.ts';
 
@@ -25,7 +26,7 @@ const LEASE = 'lease-1';
 type Files = Record<string, string>;
 
 /** Loads the bundle as a host does, without the jail. */
-const here: Introspector = {
+const here: BuildDeps['hosts'] = {
   async introspect({ bundle }) {
     try {
       const url = `${pathToFileURL(bundle.path).href}?${bundle.sha256}`;
@@ -36,7 +37,7 @@ const here: Introspector = {
   },
 };
 
-/** What core would see of one build. */
+/** A stub of core that records one build. */
 function core(archive: Buffer, awayMs: number) {
   const lines: string[] = [];
   const ends: CompleteBuildRequest['outcome'][] = [];
@@ -94,14 +95,14 @@ type Change = Partial<Pick<BuildDeps, 'hosts' | 'installed'>> & {
   projectId?: string;
   env?: NodeJS.ProcessEnv;
   sandbox?: 'auto' | 'bwrap' | 'landlock' | 'none';
-  /** Of the directory that the runner's own lies in. */
+  /** Files in the parent directory of the runner's own directory. */
   beside?: Files;
   /** Instead of the packed folder. */
   archive?: Buffer;
 };
 const log = openLog({ role: 'test', level: 'silent' });
 
-/** Builds a folder, and checks that nothing of it stays. */
+/** Builds a folder, and checks that no file of it remains. */
 export async function build(folder: string, change: Change = {}) {
   const { timeoutMs = 120_000, projectId = 'p', ...more } = change;
   const { env = process.env, sandbox = 'auto', beside = {}, archive, awayMs = 0 } = more;
@@ -123,14 +124,14 @@ export async function build(folder: string, change: Change = {}) {
   const deps = { runner, hosts, jail, installed, env };
   await runBuild(work, testLease(LEASE, {}, runner), deps);
   const { user, system } = process.threadCpuUsage(began);
-  assert.is(seen.ends.length, 1, 'told once');
+  assert.is(seen.ends.length, 1, 'one report');
   assert.equal(readdirSync(join(runDirectory, 'builds')), [], 'nothing is left');
   const text = seen.lines.join('\n');
   assert.not.match(text, temp.path);
   const outcome = seen.ends[0];
   return {
     text,
-    /** Of this thread, which is the runner's: what others would have waited for. */
+    /** Of this thread, which is the runner's: a delay of all its other work. */
     cpuMs: (user + system) / 1_000,
     stored: seen.stored,
     success: outcome?.$case === 'success' ? outcome.value : undefined,
@@ -143,5 +144,5 @@ export async function buildOf(files: Files, change?: Change) {
   return await build(project.path, change);
 }
 
-/** The smallest entry that publishes something. */
+/** The smallest entry file that publishes a function. */
 export const DEFINES = `import { defineFn } from 'tabern'; defineFn('one', async () => 1);`;

@@ -1,11 +1,11 @@
-/** A bundle as a file, as a build worker's caller has it. */
-import { createHash } from 'node:crypto';
+/** Bundles a project into a file, as a build worker does. */
+import { hash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
-import { type BundleOptions, bundle as code } from '../../../runner/builds/bundle/bundle.ts';
+import { bundle as code } from '../../../runner/builds/bundle/bundle.ts';
 
-export async function bundle({ outFile, ...options }: BundleOptions & { outFile: string }) {
-  const { code: module, warnings } = await code(options);
+export async function bundle(options: { root: string; entrypoint: string; outFile: string }) {
+  const { root, entrypoint, outFile } = options;
+  const { code: module, warnings } = await code(root, entrypoint);
   await writeFile(outFile, module);
-  const sha256 = createHash('sha256').update(module).digest('hex');
-  return { sha256, size: module.byteLength, warnings };
+  return { sha256: hash('sha256', module), size: module.byteLength, warnings };
 }

@@ -7,6 +7,7 @@ import { openPlace } from '../../../runner/builds/build-directory.ts';
 import { openInstalled } from '../../../runner/builds/install/cache.ts';
 import { install } from '../../../runner/builds/install/install.ts';
 import { openJail } from '../../../runner/jail/open.ts';
+import { testLease, testRunner } from './lease.ts';
 
 const log = openLog({ role: 'test', level: 'silent' });
 
@@ -23,18 +24,10 @@ export async function installOne(options: {
   await writeFile(join(place.project, 'package.json'), manifest, { mode: 0o666 });
   const installed = await openInstalled({ dir: join(dir, 'kept'), now: Date.now, log });
   const lines = { line: () => undefined, flush: async () => undefined };
-  await install(
-    { npm: false, pnpm: false, isDropped: false, ofJsr: [] },
-    {
-      place,
-      projectId: 'p',
-      jail,
-      env,
-      installed,
-      log: lines,
-      ownLog: log,
-      signal,
-      reread: async () => ({}),
-    },
-  );
+  const ids = { buildId: 'b', projectId: 'p', archiveBlobId: 'a' };
+  const work = { ...ids, entrypoint: 'index.ts', timeoutMs: 120_000 };
+  const hosts = { introspect: async () => ({ ok: true, manifests: [] }) as const };
+  const deps = { runner: testRunner(), hosts, jail, installed, env };
+  const step = { work, lease: testLease('lease-1'), deps, lines, signal, place };
+  await install({ npm: false, pnpm: false, isDropped: false, ofJsr: [] }, step, async () => ({}));
 }

@@ -23,7 +23,7 @@ export function localLeases(
       throw error;
     },
     openThread({ receive }) {
-      // as between threads: later, and in order
+      // asynchronously and in order, as between threads
       const send = (message: Parameters<typeof receive>[0]) =>
         queueMicrotask(() => receive(message));
       const renewals = openRenewals({ ...options, send });

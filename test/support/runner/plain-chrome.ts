@@ -1,4 +1,4 @@
-/** A Chrome by itself, as a client launches its own: what a session is compared with. */
+/** A plain Chrome, as a client launches it: sessions are compared with it. */
 import puppeteer from 'puppeteer-core';
 
 export type PlainChrome = AsyncDisposable & { url: string };

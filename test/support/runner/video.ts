@@ -1,4 +1,4 @@
-/** What ffprobe and ffmpeg, who know nothing of us, say of a video. */
+/** Properties of a video, read by ffprobe and ffmpeg, which are independent of the product. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
@@ -14,7 +14,7 @@ export type Video = {
   frames: number;
 };
 
-/** Rejects when it is no video, or breaks on the way; `more` words go before the path. */
+/** Rejects when the file is not a video, or is damaged; `more`: arguments before the path. */
 export async function probeVideo(path: string, more: readonly string[] = []): Promise<Video> {
   const entries = 'stream=codec_name,width,height,nb_read_frames:format=duration';
   const { stdout } = await run('ffprobe', [
@@ -43,7 +43,7 @@ export async function pixelAt(
   seconds: number,
   { x, y }: { x: number; y: number },
 ): Promise<[number, number, number]> {
-  // a frame is shown until the next one, and the last for ever: as many as one may ask for
+  // repeats each frame until the next one, and the last for a minute
   const shown = `tpad=stop_mode=clone:stop_duration=60,fps=20,trim=start=${seconds}`;
   const one = `${shown},crop=2:2:${x}:${y},format=rgb24`;
   const { stdout } = await run(

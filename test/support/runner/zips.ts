@@ -1,4 +1,4 @@
-/** Zips as archivers write them, and as nobody should. */
+/** Zips as archivers write them, and invalid ones. */
 import { buffer } from 'node:stream/consumers';
 import yazl from 'yazl';
 
@@ -26,7 +26,7 @@ export function patched(zip: Buffer, from: string, to: string): Buffer {
   return Buffer.from(zip.toString('latin1').replaceAll(from, to), 'latin1');
 }
 
-/** What every extension must say, and more. */
+/** The required members of an extension's manifest, and more. */
 export function manifest(more: Record<string, unknown> = {}): string {
   return JSON.stringify({ manifest_version: 3, name: 'test', version: '1.0', ...more });
 }

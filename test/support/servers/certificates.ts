@@ -1,4 +1,6 @@
-/** Certificates for receivers: an authority of their own, and leaves that fit or do not. */
+/**
+ * Certificates for receivers: a separate authority, and leaves that match their server or do not.
+ */
 import { generate } from 'selfsigned';
 
 export type Certificate = { key: string; cert: string };
@@ -8,10 +10,10 @@ type Names = { type: 2; value: string }[];
 const DAY_MS = 86_400_000;
 const KEYS = { keyType: 'ec', algorithm: 'sha256' } as const;
 
-/** Names a receiver answers to beside its address; none of them exists. */
+/** Names of a receiver besides its address; none of them exists in DNS. */
 export const RECEIVER_NAMES = ['localhost', 'hook.example.com', 'other.example.com'];
 
-/** An authority: `cert` is what a client trusts, `issue` makes what a server shows. */
+/** An authority: clients trust `cert`; `issue` creates the certificate of a server. */
 export async function authority() {
   const ca = await generate([{ name: 'commonName', value: `authority ${crypto.randomUUID()}` }], {
     ...KEYS,
@@ -20,7 +22,7 @@ export async function authority() {
       { name: 'keyUsage', keyCertSign: true, cRLSign: true, critical: true },
     ],
   });
-  /** For 127.0.0.1 and RECEIVER_NAMES, unless told otherwise. */
+  /** For 127.0.0.1 and RECEIVER_NAMES by default. */
   async function issue({ isExpired = false, names }: Leaf = {}): Promise<Certificate> {
     const now = Date.now();
     const leaf = await generate([{ name: 'commonName', value: 'a receiver' }], {
@@ -35,7 +37,7 @@ export async function authority() {
   return { cert: ca.cert, issue };
 }
 
-/** Signed by itself. */
+/** Self-signed. */
 export async function selfSigned(): Promise<Certificate> {
   const made = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
     ...KEYS,

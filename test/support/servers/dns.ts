@@ -1,18 +1,18 @@
-/** A DNS server on loopback that answers as the test scripts it, or not at all. */
+/** A DNS server on loopback that responds as the test scripts it, or not at all. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { isIPv4 } from 'node:net';
 
-/** The addresses of a name; undefined is silence. Asked anew at each query. */
+/** The addresses of a name; undefined for no response. Called for each query. */
 export type Zone = (name: string) => readonly string[] | undefined;
 
 const TYPE_A = 1;
 const TYPE_AAAA = 28;
 const HEADER_BYTES = 12;
-/** An answer, without error, recursion available. */
+/** Flags of a response: no error, recursion available. */
 const FLAGS = 0x8180;
 
-/** `server` is what a resolver takes; `asked` are the names of the queries, in order. */
+/** `server`: the address for a resolver; `asked`: the queried names, in order. */
 export async function startDns(zone: Zone) {
   const asked: string[] = [];
   const socket = createSocket('udp4');
@@ -56,7 +56,7 @@ function answerOf(query: Buffer, end: number, addresses: readonly string[]): Buf
   return Buffer.concat([head, query.subarray(HEADER_BYTES, end), ...addresses.map(recordOf)]);
 }
 
-/** Points to the question's name; may not be kept. */
+/** A record that points to the question's name and may not be cached. */
 function recordOf(address: string): Buffer {
   const bytes = isIPv4(address) ? address.split('.').map(Number) : ipv6Bytes(address);
   const record = Buffer.alloc(12);

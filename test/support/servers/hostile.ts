@@ -1,4 +1,4 @@
-/** Endpoints that do not behave: raw sockets, over TLS or not, and what a test lets them do. */
+/** Misbehaving endpoints: raw sockets, with or without TLS, and behaviours for them. */
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
@@ -7,12 +7,12 @@ import { must } from '../../../proto/common/must.ts';
 export type Behaviour = (socket: Socket) => void;
 export type Hostile = { url: string; connections(): number } & AsyncDisposable;
 
-/** `behave` gets each connection; without `tls` it speaks first on the bare one. */
+/** `behave` receives each connection: a TLS connection, or without `tls` the plain socket. */
 export async function startHostile(behave: Behaviour, tls?: TlsOptions): Promise<Hostile> {
   const sockets = new Set<Socket>();
   let connections = 0;
   const serve = (socket: Socket) => {
-    // It writes to who has left: that is its nature.
+    // It may write after the client has disconnected.
     socket.on('error', () => socket.destroy());
     behave(socket);
   };
@@ -39,12 +39,12 @@ export async function startHostile(behave: Behaviour, tls?: TlsOptions): Promise
   };
 }
 
-/** Once a request has come whole, as far as one packet shows. */
+/** After a request has arrived, as far as one packet shows. */
 export function answering(answer: Behaviour): Behaviour {
   return (socket) => void socket.on('data', () => answer(socket));
 }
 
-/** Writes a first part, then another at each step, until the other side leaves. */
+/** Writes a first part, then another at each step, until the client disconnects. */
 export function dripping(first: string, drop: string, everyMs = 20): Behaviour {
   return answering((socket) => {
     socket.write(first);
@@ -53,7 +53,7 @@ export function dripping(first: string, drop: string, everyMs = 20): Behaviour {
   });
 }
 
-/** Writes a first part, then another as fast as it is taken. */
+/** Writes a first part, then another as fast as the client reads. */
 export function flooding(first: string, chunk: string | Buffer): Behaviour {
   return answering((socket) => {
     socket.write(first);

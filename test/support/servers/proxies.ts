@@ -1,6 +1,6 @@
 /**
- * Proxies as tenants have them: HTTP with Basic credentials and SOCKS5 with a password. Each leads
- * every connection to one port of this machine and remembers what it was asked for.
+ * Proxies of tenants: HTTP with Basic credentials and SOCKS5 with a password. Each forwards every
+ * connection to one port of this machine and records the requested target.
  */
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcp, type Socket } from 'node:net';
@@ -8,7 +8,7 @@ import { type AddressInfo, connect, createServer as createTcp, type Socket } fro
 export type Proxy = AsyncDisposable & {
   /** host:port */
   address: string;
-  /** What it was asked for: `CONNECT host:port`, `GET http://…`, `SOCKS host:port`. */
+  /** The requested targets: `CONNECT host:port`, `GET http://…`, `SOCKS host:port`. */
   asked: string[];
 };
 const CHALLENGE = 'Basic realm="proxy"';
@@ -50,7 +50,7 @@ export async function startSocksProxy(
   const server = createTcp({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => socket.destroy());
     socket.once('data', () => {
-      socket.write(Buffer.from([5, 2])); // a password is wanted
+      socket.write(Buffer.from([5, 2])); // requires a password
       socket.once('data', (given) => {
         const userEnd = 2 + (given[1] ?? 0);
         const isKnown =

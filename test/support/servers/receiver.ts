@@ -1,6 +1,6 @@
 /**
- * An https endpoint on 127.0.0.1 with a CA of its own. It records each request as it came, raw
- * bytes included, and answers as the test scripts it.
+ * An https endpoint on 127.0.0.1 with a separate CA. It records each request, raw bytes included,
+ * and responds as the test scripts it.
  */
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ export type Received = {
   body: Buffer;
   atMs: number;
 };
-/** The answer to one request: a status, or whatever the test does with the response. */
+/** The response to one request: a status, or a function that writes the response. */
 export type Answer = number | ((response: ServerResponse, request: Received) => void);
 
 export type Receiver = {
@@ -27,11 +27,11 @@ export type Receiver = {
   /** PEM file for TABERN_WEBHOOK_CA. */
   caPath: string;
   requests: readonly Received[];
-  /** Answers of the requests to come, in their order; after them 200. */
+  /** Sets the responses to the next requests, in order; after them 200. */
   script(...answers: Answer[]): void;
-  /** What is answered when nothing is scripted; 200 unless told. */
+  /** Sets the response when none is scripted; 200 by default. */
   otherwise(answer: (request: Received) => Answer): void;
-  /** The first request that fits; waits for it. */
+  /** The first request that matches; waits for it. */
   received(fits: (request: Received) => boolean): Promise<Received>;
 } & AsyncDisposable;
 

@@ -1,6 +1,6 @@
 /**
- * A registry of packages on loopback with one version of each, and what it was asked for: where an
- * install may go, or where it must not.
+ * A package registry on loopback with one version of each package. It records the requested paths:
+ * an install may use it, or must not.
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -21,16 +21,16 @@ export type Registry = AsyncDisposable & {
   /** Paths, in order. */
   asked: string[];
   tarballOf(name: string): string;
-  /** sha512 of that, as lock files have it. */
+  /** sha512 of the tarball, as in lock files. */
   integrityOf(name: string): string;
 };
 
 type Options = {
-  /** By https, with this; its tarballs are at `host`. */
+  /** Serves https with this certificate; tarballs are at `host`. */
   tls?: Certificate;
-  /** What it calls itself, with its port when it is said: 127.0.0.1 and its port when absent. */
+  /** The host in its URLs, with a port if it names one; 127.0.0.1 and its port when absent. */
   host?: string;
-  /** Who asks for a tarball is sent there. */
+  /** Requests for tarballs are redirected there. */
   redirect?: string;
 };
 

@@ -53,6 +53,7 @@ export function terminal(baseUrl: string, cwd = '/') {
     print: (line) => out.push(line),
     say: (line) => said.push(line),
     pollMs: 1,
+    userDir: () => '/dev/null', // nothing is kept
   };
   return { cli: opened, out, said };
 }

@@ -13,13 +13,13 @@ const PAGES: Record<string, { title: string; links: readonly string[] }> = {
 export type Site = {
   /** http://127.0.0.1:<port> */
   url: string;
-  /** Paths in the order they were asked for. */
+  /** Requested paths, in order. */
   visits: readonly string[];
 } & AsyncDisposable;
 
 /**
- * Starts the site. Beside its pages: /moved redirects to /rooms, /slow?ms=500 answers late, /silent
- * never, /crash drops the connection; all else is 404.
+ * Starts the site. Besides its pages: /moved redirects to /rooms, /slow?ms=500 responds late,
+ * /silent never, /crash drops the connection; all else is 404.
  */
 export async function startSite(): Promise<Site> {
   const visits: string[] = [];

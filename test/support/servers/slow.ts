@@ -1,4 +1,4 @@
-/** A download of which the end never comes: slow.bin, at any path of 127.0.0.1:<port>. */
+/** A download that never ends: slow.bin, at any path of 127.0.0.1:<port>. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

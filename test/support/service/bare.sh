@@ -13,7 +13,6 @@ set -euo pipefail
 node=${1:?a version of Node} npm=${2:?a version of npm} step=${3:-start}
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 cache=${BARE_CACHE:-$root/.cache/bare}
-suite=${BARE_SUITE:-bookworm}
 arch=$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')
 
 if ((EUID != 0)); then
@@ -21,20 +20,7 @@ if ((EUID != 0)); then
   echo 'bare.sh: needs root, for debootstrap and chroot' >&2
   exit 77
 fi
-if ! command -v debootstrap >/dev/null; then
-  echo 'bare.sh: apt-get install -y debootstrap' >&2
-  exit 77
-fi
-
-# Debian's part, made once: whole or not there.
-debian=$cache/$suite
-if [[ ! -d $debian ]]; then
-  mkdir -p "$cache"
-  part=$(mktemp -d "$cache/part.XXXXXX")
-  chmod 755 "$part" # the root of a machine, which its users enter
-  debootstrap --variant=minbase --include=ca-certificates "$suite" "$part" >"$cache/debootstrap.log"
-  mv "$part" "$debian"
-fi
+debian=$("$(dirname "${BASH_SOURCE[0]}")/debian.sh")
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/tabern-bare.XXXXXX")
 trap 'rm -rf --one-file-system "$work"' EXIT

@@ -1,6 +1,6 @@
 /**
- * `node --import` of it: the wall clock is off by as many milliseconds as the file
- * TABERN_TEST_CLOCK says, read at the start and at each SIGUSR2. No other clock changes.
+ * Loaded by `node --import`: the wall clock is off by as many milliseconds as the file
+ * TABERN_TEST_CLOCK contains, read at the start and at each SIGUSR2. No other clock changes.
  */
 import { readFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { until } from '../poll.ts';
 
 const BIN = fileURLToPath(new URL('../../../gateway/bin.ts', import.meta.url));
-/** Of each process, on a machine that is busy. */
+/** Of each process, on a loaded machine: at its end the process is killed. */
 const LIMIT_MS = 90_000;
 
 export type Ended = { code: number | null; out: string; err: string };
@@ -15,13 +15,15 @@ export type Run = {
   ended: Promise<Ended>;
 };
 
-/** With no TABERN_* of the tester's own, but for those given. */
+/** Without the tester's TABERN_* variables, except those given. */
 export function tabern(argv: readonly string[], env: Record<string, string> = {}): Run {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, [BIN, ...argv], {
     cwd: '/',
     env: { PATH, HOME, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
+    signal: AbortSignal.timeout(LIMIT_MS),
+    killSignal: 'SIGKILL',
   });
   const said = { out: '', err: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -30,9 +32,7 @@ export function tabern(argv: readonly string[], env: Record<string, string> = {}
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said.err += text;
   });
-  const ended = once(child, 'close', { signal: AbortSignal.timeout(LIMIT_MS) }).then(
-    ([code]): Ended => ({ code, ...said }),
-  );
+  const ended = once(child, 'close').then(([code]): Ended => ({ code, ...said }));
   return { child, said, ended };
 }
 
@@ -40,7 +40,7 @@ export function tabern(argv: readonly string[], env: Record<string, string> = {}
 export async function startCore(
   env: Record<string, string>,
 ): Promise<AsyncDisposable & { run: Run }> {
-  const run = tabern(['core'], env);
+  const run = tabern(['core'], { TABERN_KEY_PAIRS: '0', ...env });
   await until(() => {
     if (run.child.exitCode !== null) throw new Error(run.said.err);
     return /core\.sock\b/.test(run.said.out);

@@ -1,6 +1,6 @@
 /**
- * A command that runs until it is interrupted, in a process group of its own, as a terminal has it:
- * Ctrl-C reaches all of them. Whatever happens, nothing of it outlives the scope.
+ * A command that runs until it is interrupted, in a separate process group, as in a terminal:
+ * Ctrl-C reaches all its processes. None of them outlives the scope.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,15 +8,15 @@ import { must } from '../../../proto/common/must.ts';
 import { until } from '../poll.ts';
 import { familyOf, type Process, stillRunning } from './processes.ts';
 
-/** Only a program that does not end at all waits so long. */
+/** Only a program that never ends reaches this limit. */
 const STUBBORN_MS = 120_000;
 
 export type Group = {
-  /** All that it printed, both streams. */
+  /** The output of both streams. */
   said: () => string;
   hasEnded: () => boolean;
   family: () => Process[];
-  /** Ctrl-C; gives the exit code once it and all that it started are gone. */
+  /** Sends Ctrl-C; returns the exit code after the command and its descendants have ended. */
   interrupt(): Promise<number | null>;
 } & AsyncDisposable;
 
@@ -61,7 +61,7 @@ export function startGroup(
     async [Symbol.asyncDispose]() {
       const family = familyOf(pid);
       await end('SIGINT');
-      send(pid, 'SIGKILL'); // what a program has left behind is not what is tested
+      send(pid, 'SIGKILL'); // processes left behind are not the subject of the test
       await until(() => stillRunning(family).length === 0);
     },
   };

@@ -1,4 +1,4 @@
-/** What an operator may do, over the socket of a service that runs. */
+/** Operator calls over the socket of a running service. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { credentials } from '@grpc/grpc-js';

@@ -1,9 +1,9 @@
-/** A second project beside the default one: whoever has its key must find nothing of the first. */
+/** A second project beside the default one: its key must find no object of the first. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 
-/** Adds it to a core's data directory; gives its key. */
+/** Adds it to a core's data directory; returns its key. */
 export function addProject(dir: string): string {
   const key = 'the-key-of-another-project';
   using opened = new DisposableStack();

@@ -1,11 +1,9 @@
-/**
- * What runs on this machine, read from /proc: for tests that must find nothing left. Linux only.
- */
+/** The processes of this machine, read from /proc, for tests that none is left. Linux only. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 /**
- * `start` is in clock ticks since boot: with the pid it names one process for good, as pids come
- * again. `group` is what a terminal sends its Ctrl-C to.
+ * `start` is in clock ticks since boot: with the pid it identifies one process, because pids are
+ * reused. A terminal sends its Ctrl-C to `group`.
  */
 export type Process = {
   pid: number;
@@ -15,14 +13,14 @@ export type Process = {
   command: string;
 };
 
-/** Every process but those that are dead and only wait to be reaped. */
+/** Every process except zombies. */
 export function processes(): Process[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name) => processOf(Number(name)) ?? []);
 }
 
-/** The process and all that descend from it; empty when it is gone. */
+/** The process and all its descendants; empty when it has ended. */
 export function familyOf(pid: number): Process[] {
   const all = processes();
   const family = all.filter((one) => one.pid === pid);
@@ -43,7 +41,7 @@ export function processesNaming(text: string): Process[] {
   });
 }
 
-/** To each that is still there: the end of one may be that of others. */
+/** Sends to each process that still runs: the end of one may have ended others. */
 export function signalAll(wanted: readonly Process[], signal: NodeJS.Signals): void {
   for (const { pid } of wanted) {
     try {
@@ -59,7 +57,7 @@ export function isRunning(pid: number): boolean {
   return processOf(pid) !== undefined;
 }
 
-/** TCP ports of this machine that somebody listens on. */
+/** TCP ports of this machine with a listener. */
 export function listeningPorts(): Set<number> {
   const rows = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((path) =>
     readFileSync(path, 'utf8').trim().split('\n').slice(1),
@@ -81,7 +79,7 @@ function processOf(pid: number): Process | undefined {
   return { pid, parent: Number(parent), group: Number(group), start, command };
 }
 
-/** Empty when the process is gone: between a listing and a reading it may have ended. */
+/** Empty when the process has ended: it may end between a listing and a reading. */
 function read(pid: number, name: string): string {
   try {
     return readFileSync(`/proc/${pid}/${name}`, 'latin1');

@@ -1,6 +1,6 @@
 /**
- * `node --import` of it: the tests' SDK in a process of its own. Each span that ends is a line of
- * OTEL_TEST_SPANS_FILE, with the process that made it.
+ * Loaded by `node --import`: the tests' OpenTelemetry SDK in another process. Each ended span is a
+ * line of OTEL_TEST_SPANS_FILE, with the pid of its process.
  */
 import { appendFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
@@ -9,7 +9,7 @@ import { must } from '../../../proto/common/must.ts';
 import { spanProvider } from './spans.ts';
 
 const file = must(process.env['OTEL_TEST_SPANS_FILE'], 'where spans go');
-// one that comes from a thread has no business there: it has been told so by its pid
+// a span of a thread is an error: its pid of -1 shows it
 const pid = isMainThread ? process.pid : -1;
 trace.setGlobalTracerProvider(
   spanProvider((made) => appendFileSync(file, `${JSON.stringify({ pid, ...made })}\n`)),

@@ -1,6 +1,6 @@
 /**
- * An OpenTelemetry SDK of the tests' own, which hands over each span that has ended. Its contexts
- * go nowhere by themselves, as with an SDK that was set up without a context manager.
+ * An OpenTelemetry SDK for tests, which passes on each ended span. It propagates no context by
+ * itself, like an SDK that was set up without a context manager.
  */
 import { randomBytes } from 'node:crypto';
 import {
@@ -14,7 +14,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 
-/** `status` is 0 as long as nobody said one, 2 for an error. */
+/** `status` is 0 until one is set, 2 for an error. */
 export type Made = {
   name: string;
   kind: number | undefined;
@@ -39,7 +39,7 @@ export function spanProvider(ended: (made: Made) => void): TracerProvider {
   return { getTracer: () => ({ startSpan }) } as unknown as TracerProvider;
 }
 
-/** As much of a span as we use. */
+/** The parts of a span that the code uses. */
 function spanOf(made: Made, ended: (made: Made) => void): Span {
   const span: Partial<Span> = {
     spanContext: () => made.own,

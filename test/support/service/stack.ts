@@ -1,7 +1,7 @@
 /**
- * The real thing for a test: `await using stack = await boot()` runs `tabern serve` on a temporary
- * data directory and a free port. When the scope ends everything is stopped, and whatever is then
- * left (a process, a run directory, a temporary file, a listening port) fails the test.
+ * Runs the real service for a test: `await using stack = await boot()` starts `tabern serve` with a
+ * temporary data directory and a free port. The end of the scope stops everything; a process, run
+ * directory, temporary file or listening port that is left fails the test.
  */
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,11 +19,9 @@ import {
 } from './processes.ts';
 import { endService, startService } from './serve.ts';
 
-/**
- * SIGTERM drains for 30 s at most (proto/spec/rest.md 5); the rest is for a machine that is busy.
- */
+/** SIGTERM drains for 30 s at most (proto/spec/rest.md 5); the rest is for a loaded machine. */
 const STOP_LIMIT_MS = 60_000;
-/** What a killed service leaves must be gone within this: it is ended by whoever lost it. */
+/** The processes of a killed service must end within this: each ends when its parent is gone. */
 const GONE_LIMIT_MS = 45_000;
 
 export type BootOptions = {
@@ -31,38 +29,40 @@ export type BootOptions = {
   webhookCa?: string;
   /** More TABERN_* variables. */
   env?: Record<string, string>;
-  /** What runs tabern, if not the sources. */
+  /** The command that runs tabern; by default from the sources. */
   command?: readonly [string, ...string[]];
-  /** Said of a benchmark alone: its clients reach the service itself, and nobody is judged. */
+  /**
+   * For benchmarks only: clients connect to the service directly, and responses are not checked.
+   */
   isDirect?: true;
 };
 
 export type Stack = {
-  /** Where clients reach the service: the door at which its answers are judged. */
+  /** The URL for clients: that of the proxy that checks the responses. */
   url: string;
   apiKey: string;
   projectId: string;
   dataDir: string;
-  /** Of the service that runs now; changes at a restart. */
+  /** Of the running service; changes at a restart. */
   readonly pid: number;
   /** How long the last start took until it was ready. */
   readonly readyMs: number;
   /** fetch of a path with the project's key; a plain object as `json` becomes the body. */
   fetch(path: string, init?: RequestInit & { json?: unknown }): Promise<Response>;
-  /** As fetch, but gives the parsed body and throws when the status is not 2xx. */
+  /** As fetch, but returns the parsed body and throws when the status is not 2xx. */
   call<T = Record<string, unknown>>(
     path: string,
     init?: RequestInit & { json?: unknown },
   ): Promise<T>;
-  /** The pid of the runner; waits until there is one. */
+  /** The pid of the runner; waits for its start. */
   runnerPid(): Promise<number>;
   /** Ends the service by a signal and waits until it has ended. */
   kill(signal?: NodeJS.Signals): Promise<void>;
   /** Stops the service with SIGTERM when it runs, and starts it again on the same data. */
   restart(): Promise<void>;
-  /** All that the service printed, over all its starts. */
+  /** The output of the service, over all its starts. */
   logs(): string;
-  /** What is left of services that ended: one line each. */
+  /** Leftovers of ended services: one line each. */
   leftovers(): string[];
 } & AsyncDisposable;
 
@@ -123,6 +123,26 @@ export async function boot(options: BootOptions = {}): Promise<Stack> {
   };
 }
 
+/**
+ * One service for the tests of a file that neither restart nor configure it: the first `get` starts
+ * it. The last test of the file awaits `end`, which fails like the end of a stack's scope.
+ */
+export function shareStack(options?: BootOptions) {
+  let stack: Promise<Stack> | undefined;
+  return {
+    get(): Promise<Stack> {
+      stack ??= boot(options).catch((error: Error) => {
+        stack = undefined; // the next test tries again
+        throw error;
+      });
+      return stack;
+    },
+    async end(): Promise<void> {
+      await (await stack)?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
 function variables(
   own: { dataDir: string; tempPath: string; port: number; apiKey: string },
   { webhookCa, env }: BootOptions,
@@ -173,7 +193,7 @@ type Place = {
   isUp: boolean;
 };
 
-/** A service that runs may have processes and run directories; one that ended may not. */
+/** A running service may have processes and run directories; an ended one may not. */
 function leftOf({ dataDir, tempPath, port, seen, isUp }: Place): string[] {
   const alive = stillRunning(seen).map((one) => `process ${one.pid}: ${one.command}`);
   if (isUp) return alive;

@@ -1,7 +1,7 @@
 /**
- * `node --import` of it: SIGUSR2 blocks the main thread for as many milliseconds as the file
- * TABERN_TEST_STALL says, without using the processor. The file is removed first. Its tracer makes
- * no spans: `tabern serve` passes its preloads to the runner only beside an SDK.
+ * Loaded by `node --import`: SIGUSR2 blocks the main thread for as many milliseconds as the file
+ * TABERN_TEST_STALL contains, without using the processor. The file is removed first. Its tracer
+ * creates no spans: `tabern serve` passes its preloads to the runner only beside an SDK.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';

@@ -1,8 +1,8 @@
 /**
- * How attempts end. in_flight -> delivered (2xx), pending with a later due time, or exhausted; the
- * webhook's failure streak moves in the same operation and may disable it. A report is fenced by
- * `claimSeq`: a late one fills its attempt's row and may raise the delivery to delivered, nothing
- * else. A repeated one changes nothing.
+ * The ends of attempts. in_flight -> delivered (2xx), pending with a later due time, or exhausted;
+ * the webhook's failure streak moves in the same operation and may disable it. A report is fenced
+ * by `claimSeq`: a late one fills its attempt's row and may raise the delivery to delivered,
+ * nothing else. A repeated one changes nothing.
  */
 import { must } from '../../../../proto/common/must.ts';
 import {
@@ -18,12 +18,13 @@ import {
   type Next,
   type SubscriptionState,
 } from '../../../delivery/transitions.ts';
-import type { AttemptEnd, DeliveryOps } from '../../types/deliveries.ts';
+import type { AttemptEnd, DeliveryOps, DeliveryState } from '../../types/deliveries.ts';
+import { DELIVERY } from '../states.ts';
 import type { InSteps, Read, Steps, Transaction } from '../steps.ts';
 
 export type ReportedDelivery = {
   webhookId: string;
-  state: string;
+  state: DeliveryState;
   claimSeq: number;
   tries: number;
   isRedelivery: 0 | 1;
@@ -61,12 +62,12 @@ export type ReportStatements = {
   lastTime(): Read<number>;
 };
 
-/** What the reports of one batch have in common. */
+/** The state that the reports of one batch share. */
 type Batch = { at: number; rule: Rule; totals: Map<string, BatchTotals> };
 
 type Report = Omit<Parameters<DeliveryOps['reportAttempts']>[0], 'next'>;
 
-/** Records a batch of reports; gives the webhooks that it disabled. */
+/** Records a batch of reports; returns the webhooks that it disabled. */
 export function* recordReports(
   sql: ReportStatements,
   tx: Transaction,
@@ -85,7 +86,7 @@ export function* recordReports(
   return disabled;
 }
 
-/** Records one report; gives the webhook when this disabled it. */
+/** Records one report; returns the webhook if the report disabled it. */
 function* recordOne(
   sql: ReportStatements,
   end: AttemptEnd,
@@ -104,12 +105,12 @@ function* recordOne(
     return undefined;
   }
   sql.endAttempt(end, batch.at);
-  const isOk = outcome === 'ok';
-  if (!isCurrent && (!isOk || found.state === 'delivered')) return undefined;
+  const isSuccess = outcome === 'ok' && DELIVERY[found.state].includes('delivered');
+  if (!isCurrent && !isSuccess) return undefined;
   return yield* settle(sql, end, { found, isCurrent }, batch);
 }
 
-/** The delivery's next state, and what the end means for its webhook. */
+/** Sets the delivery's next state, and updates its webhook. */
 function* settle(
   sql: ReportStatements,
   end: AttemptEnd,
@@ -131,7 +132,7 @@ function* settle(
   return disables ? webhookId : undefined;
 }
 
-/** Nothing left the sender's machine: pending again at once, without its attempt. */
+/** No byte was sent: pending again at once, without its attempt. */
 function* handBack(
   sql: ReportStatements,
   { deliveryId, attemptId }: AttemptEnd,
@@ -157,8 +158,9 @@ function* totalsOf(
 }
 
 /**
- * The failure streak and the pace of its webhook; true when that disables it. A redelivery, which a
- * person asked for, counts for the pace and not for the five days; a test for neither.
+ * Updates the failure streak and the pace of the webhook; true when the report disables it. A
+ * redelivery, which a user requested, counts for the pace and not for the five days; a test for
+ * neither.
  */
 function count(
   totals: BatchTotals,

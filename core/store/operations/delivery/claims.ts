@@ -1,7 +1,7 @@
 /**
  * The claim of deliveries. pending -> (claim) -> in_flight -> delivered, pending or exhausted;
- * attempts.ts ends an attempt. The claim is the lock: any number of senders may ask side by side.
- * An attempt's row is on disk before its request leaves, so that no attempt is unaccounted for.
+ * attempts.ts ends an attempt. The claim is the lock: any number of senders may claim concurrently.
+ * An attempt's row is on disk before its request is sent, so every attempt is recorded.
  */
 import { BURST_MS, capOf, pacedAfter, tokensOf } from '../../../delivery/rate.ts';
 import {
@@ -85,7 +85,7 @@ export function* claimDeliveries(
   return { claims, secrets, nextDue, gone: yield* goneOf(sql, wanted) };
 }
 
-/** Takes what is due, in turns, within the limits of each webhook and of its project. */
+/** Claims due deliveries, in turns, within the limits of each webhook and of its project. */
 function* claimAll(sql: ClaimStatements, wanted: ClaimWanted): Steps<ClaimedRow[]> {
   const { at, max, perProjectMax, ratePerS } = wanted;
   const claims: ClaimedRow[] = [];
@@ -107,7 +107,7 @@ function* claimAll(sql: ClaimStatements, wanted: ClaimWanted): Steps<ClaimedRow[
   return claims;
 }
 
-/** Takes up to `free` due deliveries of one webhook. */
+/** Claims up to `free` due deliveries of one webhook. */
 function* claimOf(
   sql: ClaimStatements,
   webhook: DueWebhook,
@@ -151,8 +151,8 @@ function* goneOf(sql: ClaimStatements, wanted: ClaimWanted): Steps<string[]> {
 }
 
 /**
- * Releases what an ended lease or an earlier instance of the same sender held: due at once, the
- * attempt interrupted.
+ * Releases deliveries of expired leases and of earlier instances of the sender: due at once, their
+ * attempts interrupted.
  */
 function* releaseLost(sql: ClaimStatements, wanted: ClaimWanted): Steps<void> {
   const { at, jitter } = wanted;
@@ -165,7 +165,7 @@ function* releaseLost(sql: ClaimStatements, wanted: ClaimWanted): Steps<void> {
   }
 }
 
-/** In milliseconds: how far a webhook's rate may run ahead with one delivery more to send. */
+/** In milliseconds: the lead of a webhook's rate at which one more delivery may be sent. */
 function slackMs(ratePerS: number): number {
   return BURST_MS - Math.ceil(1_000 / ratePerS);
 }

@@ -1,19 +1,25 @@
 /**
- * What people ask to be sent: one delivery again, all that was skipped or exhausted in a span of
- * time, or a test. exhausted | skipped | delivered | cancelled -> pending, one generation on: the
+ * Requests of users: send one delivery again, send all skipped or exhausted ones of a span of time,
+ * or send a test. exhausted | skipped | delivered | cancelled -> pending, one generation on: the
  * same bytes, the whole schedule, signed anew. proto/spec/webhooks.md 4.
  */
 import { must } from '../../../../proto/common/must.ts';
 import { envelope } from '../../../delivery/envelope.ts';
 import { TEST_TYPE } from '../../../delivery/transitions.ts';
-import type { DeliveryRow, Recovery, RedeliveryOps } from '../../types/deliveries.ts';
+import type {
+  DeliveryRow,
+  DeliveryState,
+  Recovery,
+  RedeliveryOps,
+} from '../../types/deliveries.ts';
 import type { EventRow } from '../events.ts';
+import { OPEN_DELIVERY } from '../states.ts';
 import type { InSteps, Read, Transaction } from '../steps.ts';
 
 export type RedeliveryStatements = {
   hasWebhook(id: string, projectId: string): Read<boolean>;
   /** By its event's id. */
-  find(eventId: string, webhookId: string): Read<{ row: number; state: string } | undefined>;
+  find(eventId: string, webhookId: string): Read<{ row: number; state: DeliveryState } | undefined>;
   view(row: number): Read<DeliveryRow | undefined>;
   /** Pending and due at `at`, one generation on. */
   redeliver(row: number, at: number): void;
@@ -34,7 +40,7 @@ export function redeliveryOperations(
       if (!(yield* sql.hasWebhook(webhookId, projectId))) return undefined;
       const found = yield* sql.find(id, webhookId);
       if (!found) return undefined;
-      if (found.state === 'pending' || found.state === 'in_flight') return 'not-ended';
+      if (OPEN_DELIVERY.includes(found.state)) return 'not-ended';
       sql.redeliver(found.row, at);
       sql.recountDue(webhookId);
       tx.wake('deliveries');

@@ -5,19 +5,19 @@ import Sqlite, { type Database } from 'better-sqlite3';
 import { must } from '../../../../proto/common/must.ts';
 import type { Checked } from '../../check.ts';
 
-/** More would say the same. */
+/** Further problems add no information. */
 const PROBLEMS_MAX = 3;
-/** Codes of what was read; any other, such as a lack of descriptors or memory, is no damage. */
+/** Codes of damage; others, such as a lack of descriptors or memory, are failures of the check. */
 const DAMAGED = /^SQLITE_(?:CORRUPT|NOTADB|IOERR)/;
 
 if (isMainThread) throw new Error('check-thread.ts runs in a thread of its own only');
 
 const dir = must(workerData as string | undefined, 'data directory');
-const tell = (said: Checked) => parentPort?.postMessage(said);
+const report = (result: Checked) => parentPort?.postMessage(result);
 try {
-  tell({ problems: problemsIn(dir) });
+  report({ problems: problemsIn(dir) });
 } catch (error) {
-  tell({ failed: String(error) });
+  report({ failed: String(error) });
 }
 
 function problemsIn(dir: string): string[] {

@@ -1,6 +1,6 @@
 /**
- * Group commit: many operations in one transaction, each in a savepoint, so that one that fails
- * does not undo its neighbours. Answers and wakes follow the commit. It waits for the disk, unless
+ * Group commit: many operations in one transaction, each in a savepoint, so that a failed operation
+ * does not undo the others. Answers and wakes follow the commit, which waits for the disk unless
  * every operation of the group is in UNPROMISED.
  */
 import type { Database, Statement } from 'better-sqlite3';
@@ -8,15 +8,15 @@ import { Fault } from '../../../../proto/rpc/errors.ts';
 import { type Answer, type OpRequest, type Topic, toPlain } from '../../messages.ts';
 import type { Tx } from './transaction.ts';
 
-/** How one group ended. `fatal`: what of it is on disk is unknown. */
+/** The end of one group. `fatal`: its state on disk is unknown. */
 export type GroupOutcome =
   | { kind: 'committed'; answers: Answer[]; wakes: Topic[] }
   | { kind: 'fatal'; message: string };
 
 /**
- * Operations that may be lost with the power. A lost offer of work is repeated, and the runner's
- * first renewal waits for the disk. It saves each invocation one of three waits before its handler
- * starts.
+ * Operations that a power loss may undo. A lost offer of work is repeated, and the runner's first
+ * renewal waits for the disk. Each invocation waits for the disk twice, not three times, before its
+ * handler starts.
  */
 const UNPROMISED: ReadonlySet<string> = new Set(['leaseWork']);
 
@@ -34,13 +34,13 @@ export class Engine {
   readonly #ops: ReadonlyMap<string, AnyOp>;
   readonly #crashPoint: (name: string) => void;
   readonly #sql: Record<'begin' | 'commit' | 'savepoint' | 'release' | 'undo', Statement>;
-  /** In milliseconds: how long the last commit waited for the disk; undefined where it does not. */
+  /** In milliseconds: the last commit's wait for the disk; undefined without one. */
   syncMs: number | undefined;
   /** Each commit waits for the disk. */
   readonly #isFull: boolean;
-  /** How many steps of the clock the stored times have taken. */
+  /** Clock steps that the stored times include. */
   #step = 0;
-  /** Of the operation that runs now. */
+  /** Of the current operation. */
   #wakes: Topic[] = [];
 
   constructor(db: Database, crashPoint: (name: string) => void, makeOps: (tx: Tx) => object) {
@@ -67,13 +67,13 @@ export class Engine {
       if (!this.#isFull) this.syncMs = undefined;
       return outcome;
     }
-    // the next commit that is promised takes this one to the disk, which it follows in the log
+    // the next commit that waits for the disk writes this one too: it is earlier in the log
     this.#db.pragma('synchronous = NORMAL');
     try {
       return this.#run(group);
     } finally {
       this.syncMs = undefined;
-      // within a transaction it cannot be set: that one has failed, and the process ends with it
+      // cannot be set within a transaction: the commit has failed, and the process ends
       if (!this.#db.inTransaction) this.#db.pragma('synchronous = FULL');
     }
   }
@@ -97,7 +97,7 @@ export class Engine {
       this.syncMs = performance.now() - committingAt;
       this.#crashPoint('after-commit');
     } catch (error) {
-      // No room for the frame that would end the transaction in the log: it has not happened.
+      // The log has no room for the transaction's last frame: nothing is committed.
       this.#step = step;
       if (isFull(error)) return this.#undone(group, error);
       return { kind: 'fatal', message: `commit failed: ${text(error)}` };
@@ -126,8 +126,8 @@ export class Engine {
   }
 
   /**
-   * The transaction was not committed. A full disk rolls back whole: known, so said; damage is
-   * fatal.
+   * The transaction was not committed. After a full disk everything is rolled back, and each call
+   * fails with STORAGE_FULL; damage is fatal.
    */
   #undone(group: readonly OpRequest[], error: unknown): GroupOutcome {
     if (!isFull(error)) return { kind: 'fatal', message: `transaction failed: ${text(error)}` };
@@ -153,7 +153,7 @@ export function storageFull(): Fault {
   return new Fault('STORAGE_FULL', 'The disk is full.');
 }
 
-/** Its times are of a step that was not taken: among those that are stored they would be wrong. */
+/** The operation's times include another number of clock steps than the stored times. */
 function ofOtherStep(): Fault {
   return new Fault('CORE_UNAVAILABLE', 'The clock is being set. Try again.');
 }

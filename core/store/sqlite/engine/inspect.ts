@@ -1,12 +1,12 @@
-/** Reads a database without changing it: is it whole, is it ours, what does it name. */
+/** Reads a database without a change: its problems, its blobs, its check value, its last time. */
 import Sqlite, { type Database } from 'better-sqlite3';
 import type { Inspected } from '../../types/database.ts';
 import { isNewer } from './migrate.ts';
 
-/** In rows of integrity_check: more would say the same. */
+/** In rows of integrity_check. Further rows add no information. */
 const PROBLEMS_MAX = 10;
 
-/** Of a database that is in use, too. */
+/** A core may use the database. */
 export function inspect(path: string): Inspected {
   using opened = new DisposableStack();
   const problems: string[] = [];

@@ -1,7 +1,7 @@
 /**
  * Migrations: schema/NNNN_name.sql, run in order of their numbers, forward only, each in one
- * transaction that also records it. One that is recorded and not known here means that a newer
- * tabern wrote the database: refused.
+ * transaction that also records it. A recorded migration that this version does not have means that
+ * a newer tabern wrote the database: it is refused.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
@@ -23,7 +23,7 @@ export function migrate(db: Database): void {
   }
 }
 
-/** Whether a migration is recorded that is not known here. */
+/** Whether a migration is recorded that this version does not have. */
 export function isNewer(db: Database): boolean {
   const numbers = new Set(knownHere().map(numberOf));
   return [...doneIn(db)].some((number) => !numbers.has(number));

@@ -1,7 +1,6 @@
 /**
- * Opens a data directory: takes the instance lock, sets the pragmas, runs the migrations that are
- * missing. The lock is an exclusive transaction held on lock.db for as long as the process lives;
- * kill -9 frees it.
+ * Opens a data directory: acquires the instance lock, sets the pragmas, runs missing migrations.
+ * The lock is an exclusive transaction on lock.db until the process ends, even by kill -9.
  */
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +9,7 @@ import { ANOTHER_RUNS, ConfigError } from '../../../../proto/common/env.ts';
 import type { ThreadOptions } from '../../messages.ts';
 import { migrate } from './migrate.ts';
 
-/** In KiB, negative as SQLite wants it. */
+/** In KiB, when negative. */
 const CACHE_SIZE = -16_000;
 const WAL_LIMIT_BYTES = 64 << 20;
 
@@ -47,18 +46,18 @@ export function openDatabase(options: Pick<ThreadOptions, 'dir' | 'durability'>)
 }
 
 /**
- * Params hold customers' secrets, and an operator's directory may be open to others: SQLite gives
- * its log and index the mode of the file.
+ * Params hold customers' secrets, and the operator's directory may be readable by others. SQLite
+ * creates its log and index with the mode of the file.
  */
 function ownFile(dir: string, name: string): string {
   const path = join(dir, name);
-  // One that is there is not opened: closing it would end the locks that this process has on it.
+  // An existing file is not opened: closing it would release this process's locks on it.
   if (existsSync(path)) chmodSync(path, 0o600);
   else closeSync(openSync(path, 'a', 0o600));
   return path;
 }
 
-/** Statistics for the next start; a full disk has no room for them, and closes all the same. */
+/** Updates statistics for the next start. Failure, as on a full disk, does not stop the close. */
 function optimize(db: Database): void {
   try {
     db.pragma('optimize');
@@ -67,7 +66,7 @@ function optimize(db: Database): void {
   }
 }
 
-/** Held until it is closed. Throws ConfigError when another process has it. */
+/** Held until it is closed. Throws ConfigError when another process holds it. */
 export function takeLock(dir: string): Database {
   const lock = new Sqlite(ownFile(dir, 'lock.db'), { timeout: 0 });
   try {

@@ -1,6 +1,6 @@
 /**
- * Copies of the database while it is in use, and of one that nobody uses. SQLite's online backup
- * goes in steps between the commits of the same connection, and ends with all of them.
+ * Copies of a database, in use or not. SQLite's online backup runs in steps between the commits of
+ * the same connection, and includes all of them.
  */
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,10 +9,10 @@ import type { Snapshot } from '../../messages.ts';
 import type { OfflineDatabase } from '../../types/database.ts';
 import { takeLock } from './open.ts';
 
-/** Pages of 4 KiB in one step: some 1 ms, in which nobody's commit runs. Ours. */
+/** Pages of 4 KiB in one step: some 1 ms, during which no commit runs. Ours. */
 const STEP_PAGES = 256;
 
-/** Copies the database to that path, where nothing may be. */
+/** Copies the database to that path, where no file may exist. */
 export async function snapshotTo(
   db: Database,
   path: string,
@@ -26,7 +26,7 @@ export async function snapshotTo(
   chmodSync(path, 0o600);
   using opened = new DisposableStack();
   const copy = opened.adopt(new Sqlite(path), (one) => one.close());
-  copy.pragma('journal_mode = DELETE'); // one file, with nothing beside it
+  copy.pragma('journal_mode = DELETE'); // a single file
   const blobs = copy
     .prepare<[], Snapshot['blobs'][number]>('SELECT id, size, sha256 FROM blobs ORDER BY id')
     .all();

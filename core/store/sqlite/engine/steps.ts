@@ -2,21 +2,28 @@
  * Operations in steps (core/store/operations/steps.ts) on SQLite: each read is answered at once, so
  * an operation runs to its end without suspending.
  */
-import type { InSteps, Read, Steps } from '../../operations/steps.ts';
+import type { Read, Steps } from '../../operations/steps.ts';
 
-/** What a statement has read. */
+/** The value of a statement. */
 export function found<Value>(value: Value): Read<Value> {
   return new Found(value);
 }
 
+type Operations = Record<string, (...args: never[]) => Steps<unknown>>;
+
 /** The operations as functions. */
-export function synchronous<Ops extends object>(operations: InSteps<Ops>): Ops {
-  const entries = Object.entries(
-    operations as Record<string, (...args: unknown[]) => Steps<unknown>>,
-  );
-  return Object.fromEntries(
-    entries.map(([name, operation]) => [name, (...args: unknown[]) => run(operation(...args))]),
-  ) as Ops;
+type Synchronous<Ops extends Operations> = {
+  [Name in keyof Ops]: Ops[Name] extends (...args: infer Args) => Steps<infer Value>
+    ? (...args: Args) => Value
+    : never;
+};
+
+export function synchronous<Ops extends Operations>(operations: Ops): Synchronous<Ops> {
+  const entries = Object.entries(operations).map(([name, operation]) => [
+    name,
+    (...args: never[]) => run(operation(...args)),
+  ]);
+  return Object.fromEntries(entries) as Synchronous<Ops>;
 }
 
 export function run<Value>(steps: Steps<Value>): Value {

@@ -1,5 +1,5 @@
 /**
- * What every operation in this folder works with: the database inside its transaction, wakes, and
+ * The context of every operation in this folder: the database inside its transaction, wakes, and
  * crash points.
  */
 import type { Database } from 'better-sqlite3';
@@ -8,8 +8,7 @@ import type { Transaction } from '../../operations/steps.ts';
 export type Tx = Transaction & { db: Database };
 
 /**
- * Statements that several operations share, prepared at their first use and once for each open
- * database.
+ * Statements that several operations share, prepared at the first use, once for each open database.
  */
 export function preparedOnce<Statements>(prepare: (tx: Tx) => Statements): (tx: Tx) => Statements {
   const prepared = new WeakMap<Tx, Statements>();
@@ -21,7 +20,7 @@ export function preparedOnce<Statements>(prepare: (tx: Tx) => Statements): (tx: 
 }
 
 /**
- * `name:n` ends the process with SIGKILL at the n-th pass of that point, as the power would.
+ * `name:n` ends the process with SIGKILL at the n-th pass of that point, as a power loss would.
  * Undefined: never.
  */
 export function crashPoints(crashAt: string | undefined): (name: string) => void {

@@ -1,22 +1,25 @@
 /**
- * Keeps `webhooks.next_due`: the claim looks at it alone, so a backlog at one endpoint costs the
- * others nothing. And what a delivery that waits again has to know of its webhook.
+ * Updates `webhooks.next_due`, the only column that the claim reads to find webhooks: a backlog of
+ * one endpoint costs the others nothing. Also the webhook's state for a delivery that is retried.
  */
-
+import { queries } from '../engine/statements.ts';
 import { preparedOnce, type Tx } from '../engine/transaction.ts';
 
-/** Where `webhooks` is updated: the first due of what waits. Index deliveries_due. */
+/**
+ * In an update of `webhooks`: the earliest due time of its pending deliveries. Index
+ * deliveries_due.
+ */
 export const NEXT_DUE = `(
   SELECT MIN(due) FROM deliveries WHERE webhook_id = webhooks.id AND state = 'pending')`;
 
-/** To run by webhook after a pending delivery was added, removed or moved. */
-export const dueRecount = preparedOnce(({ db }: Tx) =>
-  db.prepare<[string]>(`UPDATE webhooks SET next_due = ${NEXT_DUE} WHERE id = ?`),
+/** To run after a pending delivery of the webhook was added, removed or moved. */
+export const dueRecount = preparedOnce((tx: Tx) =>
+  queries(tx).write<[string]>(`UPDATE webhooks SET next_due = ${NEXT_DUE} WHERE id = ?`),
 );
 
 /** Whether the project has that webhook. */
-export const webhookFinder = preparedOnce(({ db }: Tx) =>
-  db.prepare<[string, string], object>(
+export const webhookFinder = preparedOnce((tx: Tx) =>
+  queries(tx).exists<[string, string]>(
     `SELECT 1 FROM webhooks WHERE id = ? AND project_id = ? AND status <> 'deleted'`,
   ),
 );

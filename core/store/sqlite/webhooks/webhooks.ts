@@ -2,8 +2,10 @@
 import { must } from '../../../../proto/common/must.ts';
 import { CAP_MAX } from '../../../delivery/rate.ts';
 import { TEST_TYPE } from '../../../delivery/transitions.ts';
+import { OPEN_DELIVERY } from '../../operations/states.ts';
 import type { WebhookStatements } from '../../operations/webhooks.ts';
 import type { WebhookOps, WebhookRow } from '../../types/webhooks.ts';
+import { inStates, queries, statements } from '../engine/statements.ts';
 import { found } from '../engine/steps.ts';
 import { preparedOnce, type Tx } from '../engine/transaction.ts';
 import { dueRecount } from './due.ts';
@@ -21,11 +23,11 @@ function whole(row: Stored): WebhookRow {
   return { ...row, eventTypes: JSON.parse(row.eventTypes) };
 }
 
-const reader = preparedOnce(({ db }: Tx) => {
-  const byId = db.prepare<[string, string], Stored>(`
+const reader = preparedOnce((tx: Tx) => {
+  const byId = queries(tx).row<[string, string], Stored>(`
     SELECT ${COLUMNS} FROM webhooks WHERE id = ? AND project_id = ? AND status <> 'deleted'`);
   return (id: string, projectId: string) => {
-    const row = byId.get(id, projectId);
+    const row = byId(id, projectId);
     return row && whole(row);
   };
 });
@@ -33,127 +35,108 @@ const reader = preparedOnce(({ db }: Tx) => {
 export function webhookViews(tx: Tx): Pick<WebhookOps, 'getWebhook' | 'listWebhooks'> {
   const read = reader(tx);
   // Index webhooks_by_project; ids are UUID v7, so newest id = newest webhook.
-  const page = tx.db.prepare<[string, string, number], Stored>(`
+  const page = queries(tx).rows<[string, string, number], Stored>(`
     SELECT ${COLUMNS} FROM webhooks
     WHERE project_id = ? AND id < ? AND status <> 'deleted'
     ORDER BY id DESC LIMIT ?`);
   return {
     getWebhook: ({ id, projectId }) => read(id, projectId),
-    listWebhooks: ({ projectId, before, limit }) =>
-      page.all(projectId, before ?? LAST_ID, limit).map(whole),
+    listWebhooks: ({ projectId, before = LAST_ID, limit }) =>
+      page(projectId, before, limit).map(whole),
   };
 }
 
 export function webhookStatements(tx: Tx): WebhookStatements {
-  const sql = { ...prepareWebhooks(tx), ...prepareEnds(tx) };
-  const read = reader(tx);
   return {
+    ...rowStatements(tx),
+    ...changeStatements(tx),
+    ...endStatements(tx),
     ...secretStatements(tx),
-    read: (id, projectId) => found(read(id, projectId)),
-    isTaken: (projectId, endpointKey, id) =>
-      found(sql.byEndpoint.get(projectId, endpointKey, id) !== undefined),
-    countOf: (projectId) => found(sql.count.get(projectId) ?? 0),
-    insert({ sealed: _, ...webhook }) {
-      const row = { ...webhook, eventTypes: JSON.stringify(webhook.eventTypes) };
-      return found(whole(must(sql.insert.get(row), 'row')));
-    },
-    setEndpoint: (id, endpoint) => void sql.setEndpoint.run({ id, ...endpoint }),
-    enable: (id) => void sql.enable.run(id),
-    setEventTypes: (id, types) => void sql.setEventTypes.run(JSON.stringify(types), id),
-    cancelUnsubscribed: (id, types, at) =>
-      void sql.cancelUnsubscribed.run(at, id, JSON.stringify(types)),
-    recountDue: (id) => void sql.recountDue.run(id),
-    touch: (id, at) => void sql.touch.run(at, id),
-    remove: ({ id, projectId, at }) => found(sql.remove.run(at, id, projectId).changes > 0),
-    cancelAll: (id, at) => void sql.cancelAll.run(at, id),
   };
 }
 
-function prepareWebhooks({ db }: Tx) {
+function rowStatements(tx: Tx) {
+  const { exists, number } = statements(tx);
+  const read = reader(tx);
+  const insert = queries(tx).row<[object], Stored>(`
+    INSERT INTO webhooks (id, project_id, endpoint, endpoint_key, event_types, status,
+      created_at, updated_at)
+    VALUES (@id, @projectId, @endpoint, @endpointKey, @eventTypes, 'enabled', @at, @at)
+    RETURNING ${COLUMNS}`);
   return {
+    read: (id, projectId) => found(read(id, projectId)),
     // Index webhooks_by_endpoint.
-    byEndpoint: db.prepare<[string, string, string]>(`
+    isTaken: exists(`
       SELECT 1 FROM webhooks
       WHERE project_id = ? AND endpoint_key = ? AND status <> 'deleted' AND id <> ?`),
-    count: db
-      .prepare<[string], number>(
-        `SELECT COUNT(*) FROM webhooks WHERE project_id = ? AND status <> 'deleted'`,
-      )
-      .pluck(),
-    insert: db.prepare<[object], Stored>(`
-      INSERT INTO webhooks (id, project_id, endpoint, endpoint_key, event_types, status,
-        created_at, updated_at)
-      VALUES (@id, @projectId, @endpoint, @endpointKey, @eventTypes, 'enabled', @at, @at)
-      RETURNING ${COLUMNS}`),
-    setEndpoint: db.prepare<[{ id: string; text: string; key: string }]>(`
-      UPDATE webhooks SET endpoint = @text, endpoint_key = @key WHERE id = @id`),
-    enable: db.prepare<[string]>(`
+    countOf: number(`SELECT COUNT(*) FROM webhooks WHERE project_id = ? AND status <> 'deleted'`),
+    insert({ sealed: _, ...webhook }) {
+      const row = insert({ ...webhook, eventTypes: JSON.stringify(webhook.eventTypes) });
+      return found(whole(must(row, 'returned row')));
+    },
+  } satisfies Partial<WebhookStatements>;
+}
+
+function changeStatements(tx: Tx) {
+  const { write } = statements(tx);
+  const setEndpoint = write(`
+    UPDATE webhooks SET endpoint = @text, endpoint_key = @key WHERE id = @id`);
+  const setEventTypes = write('UPDATE webhooks SET event_types = ? WHERE id = ?');
+  const touch = write('UPDATE webhooks SET updated_at = ?, version = version + 1 WHERE id = ?');
+  return {
+    setEndpoint: (id, endpoint) => setEndpoint({ id, ...endpoint }),
+    enable: write(`
       UPDATE webhooks
       SET status = 'enabled', disabled_at = NULL, disabled_reason = NULL, first_failure_at = NULL,
         last_attempt_at = NULL, consecutive_failures = 0, cap = ${CAP_MAX}, breaker_ms = 0,
         not_before = 0
       WHERE id = ?`),
-    setEventTypes: db.prepare<[string, string]>('UPDATE webhooks SET event_types = ? WHERE id = ?'),
-    touch: db.prepare<[number, string]>(
-      'UPDATE webhooks SET updated_at = ?, version = version + 1 WHERE id = ?',
-    ),
-  };
-}
-
-function prepareEnds(tx: Tx) {
-  const { db } = tx;
-  return {
+    setEventTypes: (id, types) => setEventTypes(JSON.stringify(types), id),
     recountDue: dueRecount(tx),
-    remove: db.prepare<[number, string, string]>(`
-      UPDATE webhooks SET status = 'deleted', next_due = NULL, updated_at = ?, version = version + 1
-      WHERE id = ? AND project_id = ? AND status <> 'deleted'`),
-    // Indexes deliveries_due and deliveries_in_flight.
-    cancelAll: db.prepare<[number, string]>(`
-      UPDATE deliveries SET state = 'cancelled', reason = 'webhook_deleted', due = NULL, done_at = ?
-      WHERE webhook_id = ? AND state IN ('pending', 'in_flight')`),
-    cancelUnsubscribed: db.prepare<[number, string, string]>(`
-      UPDATE deliveries SET state = 'cancelled', reason = 'unsubscribed', due = NULL, done_at = ?
-      WHERE webhook_id = ? AND state = 'pending' AND event_id IN (
-        SELECT id FROM events
-        WHERE id = deliveries.event_id AND type <> '${TEST_TYPE}'
-          AND type NOT IN (SELECT value FROM json_each(?)))`),
-  };
+    touch: (id, at) => touch(at, id),
+  } satisfies Partial<WebhookStatements>;
 }
 
-type SecretNames = 'insertSecret' | 'lastSeq' | 'countLive';
-type SecretEnds = 'endSecrets' | 'removeEndedSecrets' | 'removeSecrets';
-
-function secretStatements(tx: Tx): Pick<WebhookStatements, SecretNames | SecretEnds> {
-  const sql = prepareSecrets(tx);
+function endStatements(tx: Tx) {
+  const { changed, write } = statements(tx);
+  // Indexes deliveries_due and deliveries_in_flight.
+  const cancelAll = write(`
+    UPDATE deliveries SET state = 'cancelled', reason = 'webhook_deleted', due = NULL, done_at = ?
+    WHERE webhook_id = ? AND state ${inStates(OPEN_DELIVERY)}`);
+  const cancelUnsubscribed = write(`
+    UPDATE deliveries SET state = 'cancelled', reason = 'unsubscribed', due = NULL, done_at = ?
+    WHERE webhook_id = ? AND state = 'pending' AND event_id IN (
+      SELECT id FROM events
+      WHERE id = deliveries.event_id AND type <> '${TEST_TYPE}'
+        AND type NOT IN (SELECT value FROM json_each(?)))`);
   return {
-    insertSecret: (id, { seq, sealed, at }) => void sql.insertSecret.run(id, seq, sealed, at),
-    lastSeq: (id) => found(sql.lastSeq.get(id) ?? 0),
-    countLive: (id, at) => found(sql.countLive.get(id, at) ?? 0),
-    endSecrets: (id, oldExpireAt) => void sql.endOld.run({ id, oldExpireAt }),
-    removeEndedSecrets: (id, at) => void sql.wipeEnded.run(id, at),
-    removeSecrets: (id) => void sql.wipeSecrets.run(id),
-  };
+    remove: changed(`
+      UPDATE webhooks
+      SET status = 'deleted', next_due = NULL, updated_at = @at, version = version + 1
+      WHERE id = @id AND project_id = @projectId AND status <> 'deleted'`),
+    cancelAll: (id, at) => cancelAll(at, id),
+    cancelUnsubscribed: (id, types, at) => cancelUnsubscribed(at, id, JSON.stringify(types)),
+  } satisfies Partial<WebhookStatements>;
 }
 
-function prepareSecrets({ db }: Tx) {
+function secretStatements(tx: Tx) {
+  const { number, write } = statements(tx);
+  const insert = write(`
+    INSERT INTO webhook_secrets (webhook_id, seq, sealed, created_at)
+    VALUES (@id, @seq, @sealed, @at)`);
+  const end = write(`
+    UPDATE webhook_secrets SET expires_at = MIN(COALESCE(expires_at, @at), @at)
+    WHERE webhook_id = @id`);
   return {
-    insertSecret: db.prepare<[string, number, Uint8Array, number]>(`
-      INSERT INTO webhook_secrets (webhook_id, seq, sealed, created_at) VALUES (?, ?, ?, ?)`),
-    lastSeq: db
-      .prepare<[string], number>('SELECT MAX(seq) FROM webhook_secrets WHERE webhook_id = ?')
-      .pluck(),
-    countLive: db
-      .prepare<[string, number], number>(`
-        SELECT COUNT(*) FROM webhook_secrets
-        WHERE webhook_id = ? AND (expires_at IS NULL OR expires_at > ?)`)
-      .pluck(),
-    /** A secret that ends sooner already keeps its end. */
-    endOld: db.prepare<[{ id: string; oldExpireAt: number }]>(`
-      UPDATE webhook_secrets SET expires_at = MIN(COALESCE(expires_at, @oldExpireAt), @oldExpireAt)
-      WHERE webhook_id = @id`),
-    wipeEnded: db.prepare<[string, number]>(
+    insertSecret: (id, secret) => insert({ id, ...secret }),
+    lastSeq: number('SELECT MAX(seq) FROM webhook_secrets WHERE webhook_id = ?'),
+    countLive: number(`
+      SELECT COUNT(*) FROM webhook_secrets
+      WHERE webhook_id = ? AND (expires_at IS NULL OR expires_at > ?)`),
+    endSecrets: (id, at) => end({ id, at }),
+    removeEndedSecrets: write(
       'DELETE FROM webhook_secrets WHERE webhook_id = ? AND expires_at <= ?',
     ),
-    wipeSecrets: db.prepare<[string]>('DELETE FROM webhook_secrets WHERE webhook_id = ?'),
-  };
+    removeSecrets: write('DELETE FROM webhook_secrets WHERE webhook_id = ?'),
+  } satisfies Partial<WebhookStatements>;
 }

@@ -1,5 +1,4 @@
 /** Builds in SQLite. Their transitions: core/store/operations/builds.ts. */
-import { must } from '../../../../proto/common/must.ts';
 import type { BuildStatements } from '../../operations/builds.ts';
 import { BUILD, openStates, statesBefore } from '../../operations/states.ts';
 import type {
@@ -9,106 +8,121 @@ import type {
   FunctionRow,
   VersionRow,
 } from '../../types/functions.ts';
+import { inStates, pages, queries, statements } from '../engine/statements.ts';
 import { found } from '../engine/steps.ts';
 import { preparedOnce, type Tx } from '../engine/transaction.ts';
-import { inStates } from './states.ts';
 
 const COLUMNS = `id, project_id AS projectId, entrypoint, status, cause, created_at AS createdAt,
   updated_at AS updatedAt, started_at AS startedAt, ended_at AS endedAt, expires_at AS expiresAt`;
 
 export const buildStatements = preparedOnce((tx: Tx): BuildStatements => {
-  const { db } = tx;
+  const { row, exists, returned } = statements(tx);
   const built = builtBy(tx);
-  const insert = db.prepare<[object], BuildRow>(`
-    INSERT INTO builds (id, project_id, entrypoint, archive_blob_id, status, created_at, updated_at,
-      expires_at)
-    VALUES (@id, @projectId, @entrypoint, @archiveBlobId, 'PENDING', @at, @at, @expiresAt)
-    RETURNING ${COLUMNS}`);
-  const isPending = db.prepare<[string]>(
-    `SELECT 1 FROM builds WHERE id = ? AND status = 'PENDING'`,
-  );
-  const start = db.prepare<[object], BuildRow>(`
-    UPDATE builds SET status = 'RUNNING', started_at = @at, updated_at = @at,
-      expires_at = @expiresAt
-    WHERE id = @id AND status ${inStates(statesBefore(BUILD, 'RUNNING'))}
-    RETURNING ${COLUMNS}`);
-  const end = db.prepare<[object], BuildRow>(`
-    UPDATE builds SET status = @status, cause = @cause, bundle_blob_id = @bundleBlobId,
-      ended_lease_id = @leaseId, ended_at = @at, updated_at = @at
-    WHERE id = @id AND status ${inStates(openStates(BUILD))}
-    RETURNING ${COLUMNS}`);
-  const ended = db.prepare<[string]>('SELECT 1 FROM builds WHERE ended_lease_id = ?');
-
   return {
     ...publishStatements(tx),
-    insert: (build) => found(must(insert.get(build), 'returned row')),
-    isPending: (id) => found(isPending.get(id) !== undefined),
-    start: (wanted) => found(start.get(wanted)),
-    end: (wanted) => found(end.get(wanted)),
-    endedBy: (leaseId) => found(ended.get(leaseId) !== undefined),
+    insert: returned(`
+      INSERT INTO builds (id, project_id, entrypoint, archive_blob_id, status, created_at,
+        updated_at, expires_at)
+      VALUES (@id, @projectId, @entrypoint, @archiveBlobId, 'PENDING', @at, @at, @expiresAt)
+      RETURNING ${COLUMNS}`),
+    isPending: exists(`SELECT 1 FROM builds WHERE id = ? AND status = 'PENDING'`),
+    start: row(`
+      UPDATE builds SET status = 'RUNNING', started_at = @at, updated_at = @at,
+        expires_at = @expiresAt
+      WHERE id = @id AND status ${inStates(statesBefore(BUILD, 'RUNNING'))}
+      RETURNING ${COLUMNS}`),
+    end: row(`
+      UPDATE builds SET status = @status, cause = @cause, bundle_blob_id = @bundleBlobId,
+        ended_lease_id = @leaseId, ended_at = @at, updated_at = @at
+      WHERE id = @id AND status ${inStates(openStates(BUILD))}
+      RETURNING ${COLUMNS}`),
+    endedBy: exists('SELECT 1 FROM builds WHERE ended_lease_id = ?'),
     built: (buildId) => found(built(buildId)),
+    ...deletionStatements(tx),
   };
 });
 
-function publishStatements({ db }: Tx): Pick<BuildStatements, 'upsertFunction' | 'insertVersion'> {
-  const upsert = db
-    .prepare<[object], string>(`
+function publishStatements(tx: Tx): Pick<BuildStatements, 'upsertFunction' | 'insertVersion'> {
+  const { returnedValue, write } = statements(tx);
+  return {
+    upsertFunction: returnedValue(`
       INSERT INTO functions (id, project_id, name, created_at, updated_at)
       VALUES (@functionId, @projectId, @name, @at, @at)
       ON CONFLICT (project_id, name) DO UPDATE SET updated_at = excluded.updated_at
-      RETURNING id`)
-    .pluck();
-  const insert = db.prepare<[object]>(`
-    INSERT INTO versions (id, project_id, function_id, build_id, session_config, params_schema,
-      created_at)
-    VALUES (@versionId, @projectId, @functionId, @buildId, @sessionConfig, @paramsSchema, @at)`);
-  return {
-    upsertFunction: (wanted) => found(must(upsert.get(wanted), 'returned id')),
-    insertVersion: (version) => void insert.run(version),
+      RETURNING id`),
+    insertVersion: write(`
+      INSERT INTO versions (id, project_id, function_id, build_id, session_config, params_schema,
+        created_at)
+      VALUES (@versionId, @projectId, @functionId, @buildId, @sessionConfig, @paramsSchema, @at)`),
   };
 }
+
+/** A deleted function's name is free. It gets one with "/", which no function may have. */
+function deletionStatements(
+  tx: Tx,
+): Pick<BuildStatements, 'isPublished' | 'openInvocations' | 'deleteFunction'> {
+  const { exists, number, write } = statements(tx);
+  return {
+    isPublished: exists(`
+      SELECT 1 FROM functions
+      WHERE id = @id AND project_id = @projectId AND deleted_at IS NULL`),
+    // Open work has a row in jobs, which are few.
+    openInvocations: number(`
+      SELECT COUNT(*) FROM jobs CROSS JOIN invocations ON invocations.id = jobs.id
+      WHERE jobs.kind = 'invocation' AND jobs.project_id = @projectId
+        AND invocations.function_id = @id`),
+    deleteFunction: write(`
+      UPDATE functions SET deleted_at = @at, updated_at = @at, name = 'deleted/' || id
+      WHERE id = @id AND project_id = @projectId`),
+  };
+}
+
+/** Not a build whose functions were all deleted: few are not removed yet. */
+const SHOWN = `id NOT IN (
+  SELECT versions.build_id
+  FROM functions AS gone INDEXED BY functions_deleted
+  CROSS JOIN versions ON versions.function_id = gone.id
+  WHERE gone.deleted_at IS NOT NULL AND gone.project_id = @projectId AND NOT EXISTS (
+    SELECT 1 FROM versions AS kept JOIN functions ON functions.id = kept.function_id
+    WHERE kept.build_id = versions.build_id AND functions.deleted_at IS NULL))`;
 
 export function buildViews(tx: Tx): Omit<BuildOps, 'createBuild'> {
-  const { db } = tx;
   const built = builtBy(tx);
-  const byId = db.prepare<[object], BuildRow>(`
-    SELECT ${COLUMNS} FROM builds WHERE id = @id AND project_id = @projectId`);
-  const matching = 'project_id = @projectId AND (@status IS NULL OR status = @status)';
-  const page = db.prepare<[object], BuildRow>(`
-    SELECT ${COLUMNS} FROM builds WHERE ${matching}
-    ORDER BY id DESC LIMIT @limit OFFSET @offset`); // index builds_by_project
-  const total = db
-    .prepare<[object], number>(`SELECT COUNT(*) FROM builds WHERE ${matching}`)
-    .pluck();
+  const withFunctions = (build: BuildRow) => ({ build, functions: built(build.id) });
+  const byId = queries(tx).row<[object], BuildRow>(`
+    SELECT ${COLUMNS} FROM builds WHERE id = @id AND project_id = @projectId AND ${SHOWN}`);
+  // Index builds_by_project.
+  const page = pages<Parameters<BuildOps['listBuilds']>[0], BuildRow>(tx, {
+    columns: COLUMNS,
+    from: `builds WHERE project_id = @projectId AND (@status IS NULL OR status = @status)
+      AND ${SHOWN}`,
+  });
   return {
     getBuild(wanted) {
-      const build = byId.get(wanted);
-      return build && { build, functions: built(build.id) };
+      const build = byId(wanted);
+      return build && withFunctions(build);
     },
     listBuilds(wanted) {
-      const filter = { ...wanted, status: wanted.status ?? null };
-      const rows = page.all(filter).map((build) => ({ build, functions: built(build.id) }));
-      return { rows, total: total.get(filter) ?? 0 };
+      const { rows, total } = page(wanted);
+      return { rows: rows.map(withFunctions), total };
     },
   };
 }
 
-type Joined = Omit<VersionRow, 'projectId'> &
-  Pick<FunctionRow, 'projectId' | 'name'> & {
-    functionCreatedAt: number;
-    functionUpdatedAt: number;
-  };
+type Joined = VersionRow &
+  Pick<FunctionRow, 'name'> & { functionCreatedAt: number; functionUpdatedAt: number };
 
-const builtBy = preparedOnce(({ db }: Tx): ((buildId: string) => BuiltFunction[]) => {
-  const joined = db.prepare<[string], Joined>(`
+const builtBy = preparedOnce((tx: Tx): ((buildId: string) => BuiltFunction[]) => {
+  // Index versions_by_build.
+  const joined = queries(tx).rows<[string], Joined>(`
     SELECT versions.id AS id, versions.function_id AS functionId, versions.build_id AS buildId,
       versions.session_config AS sessionConfig, versions.params_schema AS paramsSchema,
       versions.created_at AS createdAt, functions.project_id AS projectId, functions.name AS name,
       functions.created_at AS functionCreatedAt, functions.updated_at AS functionUpdatedAt
     FROM versions JOIN functions ON functions.id = versions.function_id
-    WHERE versions.build_id = ? ORDER BY functions.name`); // index versions_by_build
+    WHERE versions.build_id = ? AND functions.deleted_at IS NULL ORDER BY functions.name`);
   return (buildId) =>
-    joined.all(buildId).map(({ name, functionCreatedAt, functionUpdatedAt, ...version }) => ({
+    joined(buildId).map(({ name, functionCreatedAt, functionUpdatedAt, ...version }) => ({
       function: {
         id: version.functionId,
         projectId: version.projectId,

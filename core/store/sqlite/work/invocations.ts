@@ -1,11 +1,9 @@
 /** Invocations in SQLite. Their transitions: core/store/operations/invocations.ts. */
-import { must } from '../../../../proto/common/must.ts';
 import type { InvocationStatements } from '../../operations/invocations.ts';
 import { INVOCATION, openStates, statesBefore } from '../../operations/states.ts';
-import type { InvocationOps, InvocationRow } from '../../types/invocations.ts';
-import { found } from '../engine/steps.ts';
+import type { InvocationOps } from '../../types/invocations.ts';
+import { inStates, pages, queries, statements } from '../engine/statements.ts';
 import { preparedOnce, type Tx } from '../engine/transaction.ts';
-import { inStates } from './states.ts';
 
 /**
  * In characters of JSON. Ours: what core/functions/invocations.ts would leave out is not read for
@@ -23,62 +21,49 @@ const COLUMNS = columns('results');
 const LISTED_COLUMNS = columns(
   `CASE WHEN length(results) <= ${LISTED_RESULTS_MAX} THEN results END`,
 );
-
-const reader = preparedOnce(({ db }: Tx): InvocationOps['getInvocation'] => {
-  const byId = db.prepare<[object], InvocationRow>(`
-    SELECT ${COLUMNS} FROM invocations WHERE id = @id AND project_id = @projectId`);
-  return (wanted) => byId.get(wanted);
-});
+/** Of a function that was not deleted. */
+const BY_ID = `
+  SELECT ${COLUMNS} FROM invocations WHERE id = @id AND project_id = @projectId
+    AND EXISTS (SELECT 1 FROM functions WHERE id = function_id AND deleted_at IS NULL)`;
 
 export const invocationStatements = preparedOnce((tx: Tx): InvocationStatements => {
-  const { db } = tx;
-  const read = reader(tx);
-  const insert = db.prepare<[object], InvocationRow>(`
-    INSERT INTO invocations (id, project_id, function_id, version_id, session_id, region, status,
-      params, timeout_ms, created_at, updated_at, expires_at)
-    VALUES (@id, @projectId, @functionId, @versionId, @sessionId, @region, 'PENDING',
-      @params, @timeoutMs, @at, @at, @expiresAt)
-    RETURNING ${COLUMNS}`);
-  const isPending = db.prepare<[string]>(
-    `SELECT 1 FROM invocations WHERE id = ? AND status = 'PENDING'`,
-  );
-  const start = db.prepare<[object], InvocationRow>(`
-    UPDATE invocations SET status = 'RUNNING', started_at = @at, updated_at = @at,
-      expires_at = @at + timeout_ms
-    WHERE id = @id AND status ${inStates(statesBefore(INVOCATION, 'RUNNING'))}
-    RETURNING ${COLUMNS}`);
-  const end = db.prepare<[object], InvocationRow>(`
-    UPDATE invocations SET status = @status, results = @results, cause = @cause,
-      ended_lease_id = @leaseId, ended_at = @at, updated_at = @at
-    WHERE id = @id AND status ${inStates(openStates(INVOCATION))}
-    RETURNING ${COLUMNS}`);
-  const ended = db.prepare<[string]>('SELECT 1 FROM invocations WHERE ended_lease_id = ?');
-
+  const { row, exists, returned } = statements(tx);
   return {
-    insert: (invocation) => found(must(insert.get(invocation), 'returned row')),
-    read: (wanted) => found(read(wanted)),
-    isPending: (id) => found(isPending.get(id) !== undefined),
-    start: (id, at) => found(start.get({ id, at })),
-    end: (wanted) => found(end.get(wanted)),
-    endedBy: (leaseId) => found(ended.get(leaseId) !== undefined),
+    isRunnable: exists(`
+      SELECT 1 FROM versions JOIN functions ON functions.id = versions.function_id
+      WHERE versions.id = ? AND functions.deleted_at IS NULL`),
+    insert: returned(`
+      INSERT INTO invocations (id, project_id, function_id, version_id, session_id, region, status,
+        params, timeout_ms, created_at, updated_at, expires_at)
+      VALUES (@id, @projectId, @functionId, @versionId, @sessionId, @region, 'PENDING',
+        @params, @timeoutMs, @at, @at, @expiresAt)
+      RETURNING ${COLUMNS}`),
+    read: row(BY_ID),
+    isPending: exists(`SELECT 1 FROM invocations WHERE id = ? AND status = 'PENDING'`),
+    start: row(`
+      UPDATE invocations SET status = 'RUNNING', started_at = @at, updated_at = @at,
+        expires_at = @at + timeout_ms
+      WHERE id = @id AND status ${inStates(statesBefore(INVOCATION, 'RUNNING'))}
+      RETURNING ${COLUMNS}`),
+    end: row(`
+      UPDATE invocations SET status = @status, results = @results, cause = @cause,
+        ended_lease_id = @leaseId, ended_at = @at, updated_at = @at
+      WHERE id = @id AND status ${inStates(openStates(INVOCATION))}
+      RETURNING ${COLUMNS}`),
+    endedBy: exists('SELECT 1 FROM invocations WHERE ended_lease_id = ?'),
   };
 });
 
 export function invocationViews(tx: Tx): Omit<InvocationOps, 'acceptInvocation'> {
-  const { db } = tx;
-  const matching = `version_id = @versionId AND project_id = @projectId
-    AND (@status IS NULL OR status = @status)`; // index invocations_by_version
-  const page = db.prepare<[object], InvocationRow>(`
-    SELECT ${LISTED_COLUMNS} FROM invocations WHERE ${matching}
-    ORDER BY id DESC LIMIT @limit OFFSET @offset`);
-  const total = db
-    .prepare<[object], number>(`SELECT COUNT(*) FROM invocations WHERE ${matching}`)
-    .pluck();
   return {
-    getInvocation: reader(tx),
-    listInvocations(wanted) {
-      const filter = { ...wanted, status: wanted.status ?? null };
-      return { rows: page.all(filter), total: total.get(filter) ?? 0 };
-    },
+    getInvocation: queries(tx).row(BY_ID),
+    // Index invocations_by_version.
+    listInvocations: pages(tx, {
+      columns: LISTED_COLUMNS,
+      from: `invocations WHERE version_id = @versionId AND project_id = @projectId
+        AND (@status IS NULL OR status = @status) AND EXISTS (
+          SELECT 1 FROM versions JOIN functions ON functions.id = versions.function_id
+          WHERE versions.id = @versionId AND functions.deleted_at IS NULL)`,
+    }),
   };
 }

@@ -1,5 +1,4 @@
 /** Sessions in SQLite. Their lifecycle: core/store/operations/sessions.ts, session-lifecycle.ts. */
-import { must } from '../../../../proto/common/must.ts';
 import type { SessionStatements } from '../../operations/sessions.ts';
 import { openStates, SESSION, statesBefore } from '../../operations/states.ts';
 import type {
@@ -9,109 +8,110 @@ import type {
   SessionOps,
   SessionRow,
 } from '../../types/sessions.ts';
+import { inStates, queries, statements } from '../engine/statements.ts';
 import { found } from '../engine/steps.ts';
 import { preparedOnce, type Tx } from '../engine/transaction.ts';
-import { inStates } from './states.ts';
 
-export function sessionOps(tx: Tx): SessionOps {
+/** SQLite has no booleans. */
+type Stored<Row> = { [K in keyof Row]: Row[K] extends boolean ? number : Row[K] };
+
+const LISTED_COLUMNS = `id, project_id AS projectId, status, region,
+  context_id AS contextId, keep_alive AS keepAlive, proxy_bytes AS proxyBytes,
+  user_metadata AS userMetadata, created_at AS createdAt, updated_at AS updatedAt,
+  started_at AS startedAt, ended_at AS endedAt, expires_at AS expiresAt, end_reason AS endReason`;
+
+/** An invocation's session has its job under the invocation's id. */
+const SESSION_COLUMNS = `${LISTED_COLUMNS}, params, EXISTS (
+    SELECT 1 FROM jobs WHERE released_at IS NOT NULL AND jobs.id = COALESCE(
+      (SELECT invocations.id FROM invocations WHERE session_id = sessions.id), sessions.id)
+  ) AS isReleased`;
+
+export function sessionOps(tx: Tx): SessionOps & Pick<SessionLifeOps, 'locateSession'> {
   return {
     getSession: sessionReader(tx),
     listSessions: sessionList(tx),
+    locateSession: sessionLocation(tx),
   };
 }
 
-const sessionReader = preparedOnce(({ db }: Tx): SessionOps['getSession'] => {
-  const byId = db.prepare<[object], StoredSession>(`
+const sessionReader = preparedOnce((tx: Tx): SessionOps['getSession'] => {
+  const byId = queries(tx).row<[object], Stored<SessionRow>>(`
     SELECT ${SESSION_COLUMNS} FROM sessions WHERE id = @id AND project_id = @projectId`);
   return (wanted) => {
-    const row = byId.get(wanted);
-    return row && wholeSession(row);
+    const row = byId(wanted);
+    return row && { ...row, keepAlive: row.keepAlive === 1, isReleased: row.isReleased === 1 };
   };
 });
 
 export const sessionStatements = preparedOnce((tx: Tx): SessionStatements => {
-  const { db } = tx;
+  const { value, exists, write } = statements(tx);
   const read = sessionReader(tx);
-  const insert = db.prepare<[object]>(`
+  const insert = write(`
     INSERT INTO sessions (id, project_id, status, region, context_id, extension_id, keep_alive,
       user_metadata, params, timeout_ms, created_at, updated_at, expires_at)
     VALUES (@id, @projectId, 'PENDING', @region, @contextId, @extensionId, @keepAlive,
       @userMetadata, @params, @timeoutMs, @at, @at, @expiresAt)`);
-  const addMetadata = db.prepare<[object]>(`
-    INSERT INTO session_metadata (project_id, path, value, session_id)
-    VALUES (@projectId, @path, @value, @id)`);
-  const isPending = db.prepare<[string]>(
-    `SELECT 1 FROM sessions WHERE id = ? AND status = 'PENDING'`,
-  );
-  const start = db
-    .prepare<[object], number>(`
+  return {
+    ...limitStatements(tx),
+    ...referenceStatements(tx),
+    insert: (session) => insert({ ...session, keepAlive: session.keepAlive ? 1 : 0 }),
+    addMetadata: write(`
+      INSERT INTO session_metadata (project_id, path, value, session_id)
+      VALUES (@projectId, @path, @value, @id)`),
+    read: (wanted) => found(read(wanted)),
+    isPending: exists(`SELECT 1 FROM sessions WHERE id = ? AND status = 'PENDING'`),
+    start: value(`
       UPDATE sessions SET status = 'RUNNING', started_at = MAX(@startedAt, created_at),
         expires_at = COALESCE(@expiresAt, MAX(@startedAt, created_at) + timeout_ms),
         updated_at = @at
       WHERE id = @id AND status ${inStates(statesBefore(SESSION, 'RUNNING'))}
-      RETURNING expires_at`)
-    .pluck();
-  const end = db.prepare<[object]>(`
-    UPDATE sessions SET status = @status, started_at = COALESCE(@startedAt, started_at),
-      end_reason = @reason, proxy_bytes = proxy_bytes + @proxyBytes, ended_lease_id = @leaseId,
-      ended_at = @at, updated_at = @at
-    WHERE id = @id AND status ${inStates(openStates(SESSION))}`);
-
-  return {
-    ...limitStatements(tx),
-    ...referenceStatements(tx),
-    insert: (session) => void insert.run({ ...session, keepAlive: session.keepAlive ? 1 : 0 }),
-    addMetadata: (text) => void addMetadata.run(text),
-    read: (wanted) => found(read(wanted)),
-    isPending: (id) => found(isPending.get(id) !== undefined),
-    start: (wanted) => found(start.get(wanted)),
-    end: (wanted) => void end.run(wanted),
+      RETURNING expires_at`),
+    end: write(`
+      UPDATE sessions SET status = @status, started_at = COALESCE(@startedAt, started_at),
+        end_reason = @reason, proxy_bytes = proxy_bytes + @proxyBytes, ended_lease_id = @leaseId,
+        ended_at = @at, updated_at = @at
+      WHERE id = @id AND status ${inStates(openStates(SESSION))}`),
   };
 });
 
-type ReferenceNames = 'isOfInvocation' | 'endedBy' | 'releasedLeases';
-
-function referenceStatements({ db }: Tx): Pick<SessionStatements, ReferenceNames> {
-  const ofInvocation = db.prepare<[string]>('SELECT 1 FROM invocations WHERE session_id = ?');
-  const ended = db.prepare<[string]>('SELECT 1 FROM sessions WHERE ended_lease_id = ?');
-  // Index jobs_released.
-  const released = db
-    .prepare<[object], string>(`
+function referenceStatements(tx: Tx) {
+  const { exists, values } = statements(tx);
+  return {
+    isOfInvocation: exists('SELECT 1 FROM invocations WHERE session_id = ?'),
+    endedBy: exists('SELECT 1 FROM sessions WHERE ended_lease_id = ?'),
+    // Index jobs_released.
+    releasedLeases: values(`
       SELECT lease_id FROM jobs
-      WHERE released_at IS NOT NULL AND runner_id = @runnerId AND instance_id = @instanceId`)
-    .pluck();
-  return {
-    isOfInvocation: (id) => found(ofInvocation.get(id) !== undefined),
-    endedBy: (leaseId) => found(ended.get(leaseId) !== undefined),
-    releasedLeases: (holder) => found(released.all(holder)),
-  };
+      WHERE released_at IS NOT NULL AND runner_id = @runnerId AND instance_id = @instanceId`),
+  } satisfies Partial<SessionStatements>;
 }
 
-function limitStatements({ db }: Tx): Pick<SessionStatements, 'defaultTimeout' | 'limit'> {
-  const timeout = db
-    .prepare<[string], number>('SELECT default_timeout FROM projects WHERE id = ?')
-    .pluck();
-  // Index jobs_in_limit.
-  const limit = db.prepare<[object], { limit: number; current: number }>(`
-    SELECT concurrency AS "limit", (SELECT COUNT(*) FROM jobs
-      WHERE project_id = @id AND kind = 'session' AND released_at IS NULL) AS current
-    FROM projects WHERE id = @id`);
+function limitStatements(tx: Tx) {
+  const { returned, returnedValue } = statements(tx);
   return {
-    defaultTimeout: (id) => found(must(timeout.get(id), 'project of a key')),
-    limit: (id) => found(must(limit.get({ id }), 'project of a key')),
-  };
+    defaultTimeout: returnedValue('SELECT default_timeout FROM projects WHERE id = ?'),
+    // Index jobs_in_limit.
+    limit: returned(`
+      SELECT concurrency AS "limit", (SELECT COUNT(*) FROM jobs
+        WHERE project_id = projects.id AND kind = 'session' AND released_at IS NULL) AS current
+      FROM projects WHERE id = ?`),
+  } satisfies Partial<SessionStatements>;
 }
 
-export function sessionList({ db }: Tx): SessionOps['listSessions'] {
-  const newest = db.prepare<[object], StoredListed>(`
+function sessionList(tx: Tx): SessionOps['listSessions'] {
+  const { rows } = queries(tx);
+  type List = (wanted: object) => Stored<ListedSession>[];
+  // Index sessions_by_project.
+  const newest: List = rows(`
     SELECT ${LISTED_COLUMNS} FROM sessions
-    WHERE project_id = @projectId ORDER BY id DESC LIMIT @max`); // index sessions_by_project
-  const ofStatus = db.prepare<[object], StoredListed>(`
+    WHERE project_id = @projectId ORDER BY id DESC LIMIT @max`);
+  // Index sessions_by_status.
+  const ofStatus: List = rows(`
     SELECT ${LISTED_COLUMNS} FROM sessions
     WHERE project_id = @projectId AND status = @status
-    ORDER BY id DESC LIMIT @max`); // index sessions_by_status
+    ORDER BY id DESC LIMIT @max`);
   // By the key of session_metadata. CROSS JOIN keeps this order of the two tables.
-  const matching = db.prepare<[object], StoredListed>(`
+  const matching: List = rows(`
     SELECT ${LISTED_COLUMNS}
     FROM (SELECT session_id FROM session_metadata
       WHERE project_id = @projectId AND path = @path AND value = @value) AS found
@@ -119,7 +119,7 @@ export function sessionList({ db }: Tx): SessionOps['listSessions'] {
     WHERE @status IS NULL OR status = @status
     ORDER BY found.session_id DESC LIMIT @max`);
   // Index sessions_by_status.
-  const matchingOfStatus = db.prepare<[object], StoredListed>(`
+  const matchingOfStatus: List = rows(`
     SELECT ${LISTED_COLUMNS} FROM sessions
     WHERE project_id = @projectId AND status = @status
       AND EXISTS (SELECT 1 FROM session_metadata
@@ -127,56 +127,38 @@ export function sessionList({ db }: Tx): SessionOps['listSessions'] {
           AND session_id = sessions.id)
     ORDER BY id DESC LIMIT @max`);
 
-  return ({ projectId, status = null, metadata, max }) => {
-    const wanted = { projectId, status, max };
-    if (!metadata) return (status === null ? newest : ofStatus).all(wanted).map(listedSession);
+  function listed({ status, metadata, ...wanted }: Parameters<SessionOps['listSessions']>[0]) {
+    if (!metadata) return (status === undefined ? newest : ofStatus)({ ...wanted, status });
     const { keys, value } = metadata;
-    // Nearly all sessions are COMPLETED: of these the metadata tells more than the status.
-    const rows = status === null || status === 'COMPLETED' ? matching : matchingOfStatus;
-    return rows.all({ ...wanted, path: JSON.stringify(keys), value }).map(listedSession);
-  };
+    // Nearly all sessions are COMPLETED: the metadata selects fewer of them than the status.
+    const isWide = status === undefined || status === 'COMPLETED';
+    const list = isWide ? matching : matchingOfStatus;
+    return list({ ...wanted, status, path: JSON.stringify(keys), value });
+  }
+  return (wanted) => listed(wanted).map((row) => ({ ...row, keepAlive: row.keepAlive === 1 }));
 }
 
 /** Any session by its id: the caller has proved that it may. */
-export function sessionLocation({ db }: Tx): Pick<SessionLifeOps, 'locateSession'> {
-  const located = db.prepare<[string], Omit<LocatedSession, 'isReleased'> & { released: number }>(`
+function sessionLocation(tx: Tx): SessionLifeOps['locateSession'] {
+  const located = queries(tx).row<[string], Stored<LocatedSession>>(`
     SELECT sessions.project_id AS projectId, sessions.status AS status,
-      runners.address AS address, jobs.released_at IS NOT NULL AS released
+      runners.address AS address, jobs.released_at IS NOT NULL AS isReleased
     FROM sessions
     LEFT JOIN invocations ON invocations.session_id = sessions.id
     LEFT JOIN jobs ON jobs.id = COALESCE(invocations.id, sessions.id)
     LEFT JOIN runners ON runners.id = jobs.runner_id AND runners.instance_id = jobs.instance_id
     WHERE sessions.id = ?`);
-  return {
-    locateSession(id) {
-      const row = located.get(id);
-      if (!row) return undefined;
-      const { released, ...rest } = row;
-      return { ...rest, isReleased: released === 1 };
-    },
+  return (id) => {
+    const row = located(id);
+    return row && { ...row, isReleased: row.isReleased === 1 };
   };
 }
 
-/** SQLite has no booleans. */
-type Stored<Row> = { [K in keyof Row]: Row[K] extends boolean ? number : Row[K] };
-export type StoredSession = Stored<SessionRow>;
-export type StoredListed = Stored<ListedSession>;
-
-export const LISTED_COLUMNS = `id, project_id AS projectId, status, region,
-  context_id AS contextId, keep_alive AS keepAlive, proxy_bytes AS proxyBytes,
-  user_metadata AS userMetadata, created_at AS createdAt, updated_at AS updatedAt,
-  started_at AS startedAt, ended_at AS endedAt, expires_at AS expiresAt, end_reason AS endReason`;
-
-/** An invocation's session has its job under the invocation's id. */
-export const SESSION_COLUMNS = `${LISTED_COLUMNS}, params, EXISTS (
-    SELECT 1 FROM jobs WHERE released_at IS NOT NULL AND jobs.id = COALESCE(
-      (SELECT invocations.id FROM invocations WHERE session_id = sessions.id), sessions.id)
-  ) AS isReleased`;
-
-export function listedSession(row: StoredListed): ListedSession {
-  return { ...row, keepAlive: row.keepAlive === 1 };
-}
-
-export function wholeSession(row: StoredSession): SessionRow {
-  return { ...row, keepAlive: row.keepAlive === 1, isReleased: row.isReleased === 1 };
-}
+/**
+ * The session of the work under a lease: a session of its own, or an invocation's. Index
+ * jobs_by_lease.
+ */
+export const SESSION_OF_LEASE = `
+  SELECT COALESCE(invocations.session_id, jobs.id) AS sessionId, jobs.project_id AS projectId
+  FROM jobs LEFT JOIN invocations ON invocations.id = jobs.id
+  WHERE jobs.lease_id = ? AND jobs.kind IN ('invocation', 'session')`;

@@ -9,7 +9,7 @@ import { bring, end, list, read, replay, request, run } from './recorded.ts';
 
 const test = suite('core/sessions/recordings/content');
 
-test('a whole video has its index between start and segments, and is read in ranges', async () => {
+test('a whole video has its index before the segments, and supports ranges', async () => {
   await using app = await boot();
   const one = await run(app);
   await bring(app, one);
@@ -35,7 +35,7 @@ test('a whole video has its index between start and segments, and is read in ran
   assert.is((await faultOf(past)).facts['field'], 'offset');
 });
 
-test('a link opens what it names, for six hours, and nothing else', async () => {
+test('a link is valid for its recording only, and for six hours', async () => {
   await using app = await boot();
   const one = await run(app);
   await bring(app, one);

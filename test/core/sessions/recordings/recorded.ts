@@ -1,4 +1,4 @@
-/** Sessions that are recorded, as a runner does it, and the short way to read what came of it. */
+/** Recorded sessions, as a runner reports them, with helpers to read the result. */
 import { newId } from '../../../../core/common/ids.ts';
 import { must } from '../../../../proto/common/must.ts';
 import type { AddRecordingRequest } from '../../../../proto/gen/tabern/v1/runners.pb.ts';

@@ -1,4 +1,4 @@
-/** Recordings: who may bring and read them, what a project sees of them when, and their end. */
+/** Recordings: access of runners and projects, states of downloads, retention. */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -33,7 +33,7 @@ test('downloads refuse in the order of proto/spec/sessions.md', async () => {
   assert.is(await refusal(one.id), 'RECORDING_EXPIRED');
 });
 
-test('a store that cannot be read is told as such, last of all', async () => {
+test('an unreadable file is RECORDING_STORE, checked last', async () => {
   await using app = await boot();
   const one = await run(app);
   await bring(app, one);
@@ -43,7 +43,7 @@ test('a store that cannot be read is told as such, last of all', async () => {
   assert.is((await faultOf(list(app, one.id))).reason, 'RECORDING_STORE');
 });
 
-test('a download is asked for, then completed with a fresh signed URL at each look', async () => {
+test('a requested download is completed with a new signed URL at each read', async () => {
   await using app = await boot();
   const one = await run(app);
   await bring(app, one);
@@ -65,10 +65,10 @@ test('a download is asked for, then completed with a fresh signed URL at each lo
   const [later] = await list(app, one.id);
   assert.is.not(later?.downloadUrl, first?.downloadUrl);
   assert.equal(later?.completedAt, first?.completedAt);
-  assert.equal(await request(app, one.id), await list(app, one.id)); // asked again: as it is
+  assert.equal(await request(app, one.id), await list(app, one.id)); // idempotent
 });
 
-test('what is still to be encoded at the end comes later, and is PENDING until then', async () => {
+test('a recording is PENDING until parts that are encoded after the end are added', async () => {
   await using app = await boot();
   const one = await run(app);
   await add(app, { leaseId: one.leaseId });
@@ -80,7 +80,7 @@ test('what is still to be encoded at the end comes later, and is PENDING until t
   assert.is((await list(app, one.id))[0]?.status, 'COMPLETED');
 });
 
-test('after ten minutes nothing comes any more: it is complete, or it has failed', async () => {
+test('ten minutes after the end a download is COMPLETED or FAILED', async () => {
   await using app = await boot();
   const [some, none] = [await run(app), await run(app)];
   for (const { leaseId } of [some, none]) await add(app, { leaseId });
@@ -97,7 +97,7 @@ test('after ten minutes nothing comes any more: it is complete, or it has failed
   assert.is((await faultOf(add(app, { leaseId: some.leaseId }))).reason, 'LEASE_LOST');
 });
 
-test('a lease that recorded nothing brings nothing after its end', async () => {
+test('a lease without a recording cannot add parts after its end', async () => {
   await using app = await boot();
   const one = await run(app);
   await end(app, one);
@@ -105,7 +105,7 @@ test('a lease that recorded nothing brings nothing after its end', async () => {
   assert.is((await faultOf(add(app, { leaseId: one.leaseId }))).reason, 'LEASE_LOST');
 });
 
-test('a part is added once, and a blob belongs to one', async () => {
+test('a part is added once, and a blob belongs to one part', async () => {
   await using app = await boot();
   const [one, other] = [await run(app), await run(app)];
   const blobId = await write(app, one.leaseId, 'start');
@@ -123,7 +123,7 @@ test('a part is added once, and a blob belongs to one', async () => {
   }
 });
 
-test('replays tell of pages with a video, and of a page the parts in order', async () => {
+test('replays list pages with a video, and the parts of a page in order', async () => {
   await using app = await boot();
   const one = await run(app);
   const { sessions } = app.clients;
@@ -149,7 +149,7 @@ test('replays tell of pages with a video, and of a page the parts in order', asy
   assert.equal((await sessions.getRecording({ id: one.id }, app.asProject)).events, []);
 });
 
-test('requests and playlists have a rate a project, and say when to come again', async () => {
+test('requests and playlists have a rate limit per project with a retry delay', async () => {
   await using app = await boot();
   const one = await run(app);
   await bring(app, one);

@@ -1,7 +1,6 @@
 /**
- * `node test/core/store/upgrade/write.ts <version>`: keeps a data directory as that release makes
- * it, for
- * upgrade.test.ts of the next ones. Run before a release; what is kept is never written again.
+ * `node test/core/store/upgrade/write.ts <version>`: writes a data directory of that release, for
+ * upgrade.test.ts of later ones. Run before a release; an existing file is never written again.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Ctrl-C in a backup or a restore: nothing is left of it, and it is said. */
+/** Ctrl-C in a backup or a restore leaves no files, and prints a message. */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ function hashOfZeros(size: number): string {
   return hash.digest('hex');
 }
 
-/** Sends it once that is there; gives what the command then said. */
+/** Sends the signal when `isThere` holds; returns the outcome of the command. */
 async function endedAt(run: Run, isThere: () => boolean, signal: NodeJS.Signals) {
   await until(() => {
     if (run.child.exitCode !== null) throw new Error(`it ended before: ${run.said.err}`);
@@ -57,7 +57,7 @@ async function endedAt(run: Run, isThere: () => boolean, signal: NodeJS.Signals)
 
 const isPart = (name: string) => name.endsWith('.part');
 
-test('what a killed backup left in the data goes with the next start', async () => {
+test('the next start removes the files of a killed backup', async () => {
   await using dir = tempDirectory();
   const dataDir = await largeData(dir.path);
   const left = join(dataDir, 'backup');
@@ -68,7 +68,7 @@ test('what a killed backup left in the data goes with the next start', async () 
   assert.not.ok(existsSync(left));
 });
 
-test('a backup that is ended leaves nothing there, nor in the data', async () => {
+test('an aborted backup leaves no file, also in the data directory', async () => {
   await using temp = tempDirectory();
   const dataDir = await largeData(temp.path);
   const before = readdirSync(dataDir).sort();
@@ -87,7 +87,7 @@ test('a backup that is ended leaves nothing there, nor in the data', async () =>
   }
 });
 
-test('one of a core that runs is ended there, too: the next can be taken', async () => {
+test('an aborted backup of a running core ends in core, too: the next one starts', async () => {
   await using temp = tempDirectory();
   const dataDir = await largeData(temp.path);
   await using _ = await startCore({ TABERN_DATA: dataDir });
@@ -108,7 +108,7 @@ test('one of a core that runs is ended there, too: the next can be taken', async
   }
 });
 
-test('a restore that is ended leaves nothing, and a directory that was there empty', async () => {
+test('an aborted restore leaves nothing, and an existing directory empty', async () => {
   await using temp = tempDirectory();
   const dataDir = await largeData(temp.path);
   const file = join(temp.path, 'b.tar.zst');

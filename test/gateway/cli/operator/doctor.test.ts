@@ -1,4 +1,4 @@
-/** What `tabern doctor` says of the gateway's own part. */
+/** The gateway's checks of `tabern doctor`. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -10,7 +10,7 @@ import { tempDirectory } from '../../../support/temp.ts';
 const test = suite('gateway/cli/operator/doctor');
 const DAY_MS = 86_400_000;
 
-test('a certificate is good, about to end, over, or none', async () => {
+test('a certificate is valid, about to expire, expired, or missing', async () => {
   await using dir = tempDirectory();
   const path = join(dir.path, 'cert.pem');
   assert.is(certificate(path, 0).level, 'fail');

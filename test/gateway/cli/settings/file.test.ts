@@ -1,4 +1,4 @@
-/** The settings file, and where an error says that a value stands. */
+/** The settings file, and the line of a value in errors. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -28,7 +28,7 @@ function refusal(act: () => unknown): string {
   return '';
 }
 
-test('each member has its line, also behind lists, escapes and a repetition', async () => {
+test('each member has its line, also after lists, escapes and repetitions', async () => {
   const lines = [
     '{ "port": 1, "host":',
     '"\\"port\\": {",',
@@ -48,7 +48,7 @@ test('each member has its line, also behind lists, escapes and a repetition', as
   ]);
 });
 
-test('an error names the line of the file, unless a flag or a variable wins', async () => {
+test('an error names the line of the file, unless a flag or a variable replaced it', async () => {
   await using file = open('{\n  "host": "a",\n  "port": "http"\n}');
   const started = (given: Record<string, string>, env: NodeJS.ProcessEnv = {}) =>
     refusal(() => {
@@ -62,13 +62,13 @@ test('an error names the line of the file, unless a flag or a variable wins', as
   assert.is(started({}, { TABERN_PORT: '1' }), '');
 });
 
-test('a member that is no setting is refused with its line and the nearest one', async () => {
+test('the error of an unknown member has its line and the nearest setting', async () => {
   await using file = open('{\n"prot": 1 }');
   const message = refusal(() => settingsFile(file.path));
   assert.is(message, `${file.path}:2 has "prot", which is no setting; did you mean "port"?`);
 });
 
-test('text that is not JSON is refused without what it holds', async () => {
+test('the refusal of invalid JSON does not contain its text', async () => {
   await using cut = open('{\n"apiKey": "hush",\n}');
   assert.match(
     refusal(() => settingsFile(cut.path)),
@@ -80,7 +80,7 @@ test('text that is not JSON is refused without what it holds', async () => {
   assert.not.match(message, 'hush');
 });
 
-test('a role is checked for its own settings alone', () => {
+test('a role is checked for its own settings only', () => {
   const env = { TABERN_CHROME_SPARES: '257' };
   assert.match(
     refusal(() => checkSettings(env, ['core', 'gateway', 'runner'])),

@@ -8,7 +8,7 @@ const test = suite('gateway/cli/settings/warn');
 const WRONG = { TABERN_API_KYE: 'hush', TABERN_PORT: '0' };
 const WARNING = 'TABERN_API_KYE is not a setting; did you mean TABERN_API_KEY?';
 
-test('a command warns once on stderr, without the value, and does its work', async () => {
+test('a command warns once on stderr, without the value, and runs', async () => {
   const { code, out, err } = await tabern(['config'], WRONG).ended;
   assert.equal([code, err], [0, `tabern: ${WARNING}\n`]);
   assert.match(out, /TABERN_PORT +0 +variable/);
@@ -20,7 +20,7 @@ test('known variables, and commands without settings, give no warning', async ()
   assert.is((await tabern(['config'], { TABERN_PORT: '0' }).ended).err, '');
 });
 
-test('a part of the service warns in its log and starts', async () => {
+test('a role warns in its log and starts', async () => {
   await using dir = tempDirectory();
   await using core = await startCore({ TABERN_DATA: dir.path, ...WRONG });
   const lines = core.run.said.err.split('\n').filter((line) => line.includes('KYE'));

@@ -40,7 +40,7 @@ test('metadata and archive in either order make a build', async () => {
   assert.is(kept.builds[1]?.projectId, undefined);
 });
 
-test('metadata may come as a file part', async () => {
+test('metadata may be a file part', async () => {
   const { gateway, kept } = await openKeeping();
   await using _ = gateway;
   const metadata = new Blob([METADATA], { type: 'application/json' });
@@ -167,7 +167,7 @@ test('a wrong key is a 401', async () => {
   assert.is(kept.blobs.length, 0);
 });
 
-test('an upload that is cut off leaves nothing', async () => {
+test('a truncated upload leaves nothing', async () => {
   const { gateway, kept } = await openKeeping();
   await using _ = gateway;
   const { hostname, port } = new URL(gateway.url);

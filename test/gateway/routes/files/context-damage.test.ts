@@ -14,7 +14,7 @@ import { openUploads, put } from './contexts.ts';
 
 const test = suite('gateway/routes/files/context-damage');
 
-test('whatever is wrong with an upload is one 422, and the old content stays', async () => {
+test('any damage of an upload is the same 422, and the old content is kept', async () => {
   await using app = await openUploads();
   const { id, uploadUrl, publicKey } = app.context;
   const good = await sealedText(publicKey, 'good');
@@ -61,7 +61,7 @@ test('whatever is wrong with an upload is one 422, and the old content stays', a
   assert.is((await put(uploadUrl, await parts(...files(50_000)))).status, 200);
 });
 
-/** With names that do not compress: so many alike would be a bomb. */
+/** With names that do not compress: equal names would be a bomb. */
 function files(count: number): Part[] {
   return Array.from({ length: count }, () => ({ path: randomBytes(16).toString('hex') }));
 }
@@ -70,7 +70,7 @@ function files(count: number): Part[] {
  * Of core's check alone, and in time of the processor: a whole request on a busy machine drowns
  * what is looked for.
  */
-test('what does not decrypt takes the same time, whatever is wrong with it', async () => {
+test('a failed decryption takes the same time for every cause', async () => {
   await using dir = tempDirectory();
   const good = await sealed(PAIR.publicKey, [{ path: 'x', body: randomBytes(16 << 20) }]);
   const wrong: Record<string, number> = {

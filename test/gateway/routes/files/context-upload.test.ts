@@ -10,7 +10,7 @@ import { type Created, openUploads, put } from './contexts.ts';
 const test = suite('gateway/routes/files/context-upload');
 const HOUR_MS = 3_600_000;
 
-test('an upload replaces the content, and a download gives the same bytes', async () => {
+test('an upload replaces the content, and a download returns the same bytes', async () => {
   await using app = await openUploads();
   const { id, publicKey, uploadUrl } = app.context;
   assert.ok(uploadUrl.startsWith(`${app.gateway.url}/v1/contexts/${id}/content?`), uploadUrl);
@@ -25,7 +25,7 @@ test('an upload replaces the content, and a download gives the same bytes', asyn
   assert.is((await put(json.uploadUrl, await sealedText(publicKey, 'three'))).status, 200);
 });
 
-test('a gateway apart from core uploads, downloads and refuses alike', async () => {
+test('a gateway with a remote core uploads, downloads and refuses alike', async () => {
   await using app = await openUploads({}, true);
   const { id, publicKey, uploadUrl } = app.context;
   const bytes = await sealedText(publicKey, 'x'.repeat(3_000_000));
@@ -37,7 +37,7 @@ test('a gateway apart from core uploads, downloads and refuses alike', async () 
   assert.is(app.files().length, 1);
 });
 
-test('a download may not be cached, and says what it is', async () => {
+test('a download may not be cached, and has its type and name', async () => {
   await using app = await openUploads();
   const { id, publicKey, uploadUrl } = app.context;
   await put(uploadUrl, await sealedText(publicKey, 'one'));
@@ -51,7 +51,7 @@ test('a download may not be cached, and says what it is', async () => {
   assert.is((await fetch(json.downloadUrl)).status, 410);
 });
 
-test('links end with the API key that they were given to, and no other’s do', async () => {
+test('revoking an API key ends its own links only', async () => {
   await using app = await openUploads();
   const { id, publicKey, uploadUrl } = app.context;
   const bytes = await sealedText(publicKey, 'one');
@@ -94,7 +94,7 @@ test('a URL in which any character differs is a 403', async () => {
   assert.equal(app.files(), []);
 });
 
-test('other spellings, objects and methods are a 403, an expired one is a 410', async () => {
+test('other spellings, objects and methods are a 403, an expired URL is a 410', async () => {
   await using app = await openUploads();
   const { uploadUrl, publicKey } = app.context;
   const bytes = await sealedText(publicKey, 'one');
@@ -148,7 +148,7 @@ test('the URL of a deleted context is a 404', async () => {
   assert.equal(app.files(), []);
 });
 
-test('an upload past 512 MiB is a 413, announced or not, and leaves nothing', async () => {
+test('an upload above 512 MiB is a 413, declared or not, and leaves nothing', async () => {
   await using app = await openUploads();
   const url = new URL(app.context.uploadUrl);
   const headers = { 'content-length': String((512 << 20) + 1) };
@@ -177,7 +177,7 @@ test('an upload past 512 MiB is a 413, announced or not, and leaves nothing', as
 
 for (const isRemote of [false, true]) {
   const where = isRemote ? ' over gRPC' : '';
-  test(`an upload that is cut off${where} leaves nothing, and the old stays`, async () => {
+  test(`an upload that is cut off${where} leaves no file, and keeps the content`, async () => {
     await using app = await openUploads({}, isRemote);
     const { id, publicKey, uploadUrl } = app.context;
     const good = await sealedText(publicKey, 'good');

@@ -44,7 +44,7 @@ async function entriesOf(zip: Buffer): Promise<[string, string][]> {
 
 const hash = (bytes: string | Buffer) => createHash('sha256').update(bytes).digest('hex');
 
-test('Accept decides between what is known of a download and its bytes', async () => {
+test('Accept selects the metadata of a download or its bytes', async () => {
   await using gateway = await openGateway(downloadsOf([file('d', 'a "b" 漢.txt', 'hello')]));
   for (const accept of [undefined, '*/*', 'application/json', 'text/html']) {
     const { status, headers, bytes } = await get(gateway.url, '/v1/downloads/d', accept);
@@ -89,7 +89,7 @@ test('a session without downloads is a zip of 22 bytes', async () => {
   assert.equal(await entriesOf(bytes), []);
 });
 
-test('the zip has every file once, with the time before its ending', async () => {
+test('the zip has every file once, with the time before its extension', async () => {
   const large = Buffer.alloc(3_000_000, 'large');
   const files = [file('1', 'a.txt', 'one'), file('2', 'a.txt', 'two'), file('3', 'tar.gz', large)];
   const many = Array.from({ length: 150 }, (_, n) => file(`m${n}`, `m${n}`, `text ${n}`));
@@ -111,7 +111,7 @@ test('the zip has every file once, with the time before its ending', async () =>
   assert.equal(found.at(-1), [`m149-${ms}`, hash('text 149')]);
 });
 
-test('a zip whose file cannot be read is cut off, and the gateway continues', async () => {
+test('a zip with an unreadable file is truncated, and the gateway continues', async () => {
   const handlers = downloadsOf([file('1', 'a', 'text')]);
   await using gateway = await openGateway({
     ...handlers,

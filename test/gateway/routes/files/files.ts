@@ -11,7 +11,7 @@ import { KEY } from '../../sessions/runner.ts';
 export const AT = new Date('2026-05-03T12:53:37.151Z');
 export const SESSION = '0196f7aa-0000-7000-8000-000000000001';
 
-/** A session as core tells it. */
+/** A session as core returns it. */
 export function sessionOf(more: Partial<Session> = {}): Session {
   return {
     id: SESSION,
@@ -109,7 +109,7 @@ type Who = { metadata: Readonly<Record<string, string>> };
 /** A session server that stores uploads, or answers with `refuse`. */
 export async function openRunner(refuse?: (request: IncomingMessage) => number | undefined) {
   const dir = tempDirectory();
-  const path = join(dir.path, 'door.sock');
+  const path = join(dir.path, 'runner.sock');
   const kept: { url: string; bytes: Buffer }[] = [];
   const cut: string[] = [];
   let seen = 0;

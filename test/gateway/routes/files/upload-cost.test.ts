@@ -1,6 +1,6 @@
 /**
- * The cost of a form of the largest size, in each way that is dear to read: parts, headers of a
- * part, beginnings of a boundary, parameters. The gateway reads it on the thread of everybody.
+ * The cost of a form of the largest size, for each expensive content: parts, headers of a
+ * part, beginnings of a boundary, parameters. The gateway reads forms on its main thread.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -9,7 +9,7 @@ import { archive, BUILDS_PATH, openKeeping, send, unended } from './uploads.ts';
 const test = suite('gateway/routes/files/upload-limits');
 const METADATA = JSON.stringify({ entrypoint: './index.ts' });
 
-test('an archive above 25 MB is a 413, whether its size is told or not', async () => {
+test('an archive above 25 MB is a 413, with a declared size or without', async () => {
   const { gateway, kept } = await openKeeping();
   await using _ = gateway;
   const told = await send(gateway.url, [['archive', archive(26 * 1024 * 1024)]]);
@@ -34,7 +34,7 @@ test('an archive above 25 MB is a 413, whether its size is told or not', async (
   assert.is(kept.blobs.length, 0);
 });
 
-test('parts that nobody asked for count towards the size', async () => {
+test('ignored parts count towards the size', async () => {
   const { gateway, kept } = await openKeeping();
   await using _ = gateway;
   const other = '--b\r\ncontent-disposition: form-data; name="other"; filename="a"\r\n\r\n';
@@ -52,7 +52,7 @@ test('parts that nobody asked for count towards the size', async () => {
   assert.equal([kept.blobs.length, kept.builds.length], [0, 0]);
 });
 
-test('one key has 8 uploads at once, and places again when they end', async () => {
+test('one key has 8 concurrent uploads, and slots again when they end', async () => {
   const { gateway, kept } = await openKeeping();
   await using _ = gateway;
   const { hostname, port } = new URL(gateway.url);

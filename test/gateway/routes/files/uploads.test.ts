@@ -27,7 +27,7 @@ function formOf(...parts: [string, string | undefined, string | Buffer][]): Buff
 const send = (url: string, path: string, body: Buffer): Promise<Answer> =>
   ask(url, 'POST', path, { headers: HEAD, body });
 
-/** A core whose session is at this runner. */
+/** A core whose session is on this runner. */
 function sessionAt(address: string, more = {}) {
   return openGateway({
     sessions: {
@@ -45,7 +45,7 @@ function sessionAt(address: string, more = {}) {
   });
 }
 
-test('a file reaches the runner by its name, whole, before the answer', async () => {
+test('the runner has received the whole file, with its name, before the answer', async () => {
   await using runner = await openRunner();
   await using gateway = await sessionAt(runner.address);
   const bytes = Buffer.alloc(3_000_000, 'some');
@@ -82,7 +82,7 @@ test('a wrong form is a 400 and no file', async () => {
   assert.equal(runner.kept, []);
 });
 
-test('a session that is not there, ended, or not started gets no file', async () => {
+test('a missing, ended or not started session receives no file', async () => {
   await using runner = await openRunner();
   const form = formOf(['file', 'a', 'x']);
   const cases: [object, string, number][] = [
@@ -97,7 +97,7 @@ test('a session that is not there, ended, or not started gets no file', async ()
   assert.equal(runner.kept, []);
 });
 
-test('what the runner refuses is told, also before it has read the file', async () => {
+test('a refusal of the runner is returned, also before it has read the file', async () => {
   const form = formOf(['file', 'a', Buffer.alloc(5_000_000)]);
   for (const [said, status] of [
     [413, 413],
@@ -110,11 +110,11 @@ test('what the runner refuses is told, also before it has read the file', async 
     const { status: got, json } = await send(gateway.url, UPLOADS, form);
     assert.equal([got, (json as { message: string }).message], [status, `refused with ${said}`]);
   }
-  await using gateway = await sessionAt('unix:/nonexistent/door.sock');
+  await using gateway = await sessionAt('unix:/nonexistent/runner.sock');
   assert.is((await send(gateway.url, UPLOADS, formOf(['file', 'a', 'x']))).status, 502);
 });
 
-test('a file that breaks off is none for the runner', async () => {
+test('the runner does not receive a truncated file as complete', async () => {
   await using runner = await openRunner();
   await using gateway = await sessionAt(runner.address);
   const whole = formOf(['file', 'a', Buffer.alloc(100_000)]);
@@ -159,7 +159,7 @@ test('an extension is stored under its name', async () => {
   assert.is(other.status, 401);
 });
 
-test('an extension that is none is refused as core says; a wrong form keeps nothing', async () => {
+test('an invalid extension is refused with core’s error; a wrong form stores nothing', async () => {
   const { handlers } = extensionsOf(invalidField('file', 'is no extension: it is not.'));
   await using gateway = await openGateway(handlers as never);
   const refused = await send(gateway.url, '/v1/extensions', formOf(['file', 'a.zip', 'x']));
@@ -173,7 +173,7 @@ test('an extension that is none is refused as core says; a wrong form keeps noth
   assert.equal(keeping.kept, []);
 });
 
-test('Stagehand’s start makes a session, or takes one that runs', async () => {
+test('Stagehand’s start creates a session, or uses a running one', async () => {
   const made: object[] = [];
   let endedAt: Date | undefined;
   await using gateway = await openGateway({
@@ -222,7 +222,7 @@ test('Stagehand’s start makes a session, or takes one that runs', async () => 
   assert.is(made.length, 2);
 });
 
-test('uploads of a key are so many at once', async () => {
+test('a key has a limit of concurrent uploads', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   await using gateway = await openGateway({
     sessions: {

@@ -1,4 +1,4 @@
-/** The page of a live view and its links: framed by anybody, open to whoever has one, safe. */
+/** The page of a live view and its links: usable in any frame, by anyone with a link, and safe. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { LocateSessionRequest } from '../../../../proto/gen/tabern/v1/sessions.pb.ts';
@@ -10,7 +10,7 @@ const test = suite('gateway/routes/sessions/live-view');
 
 const NO_KEY = { 'x-svc-api-key': [] as string[] };
 
-/** A core that knows one token. */
+/** A core with one valid token. */
 function openLive() {
   const locateSession = async ({ credential }: LocateSessionRequest, call: Call) => {
     assert.is(call.metadata['authorization'], 'Bearer a-token');
@@ -36,7 +36,7 @@ function openLive() {
   return openGateway({ sessions: { locateSession, getLiveView } });
 }
 
-test('the page and its files need no key, and anybody may frame them', async () => {
+test('the page and its files need no key, and any site may embed them', async () => {
   await using gateway = await openLive();
   const page = await ask(gateway.url, 'GET', '/live?token=good', { headers: NO_KEY });
   assert.is(page.status, 200);
@@ -71,7 +71,7 @@ test('every file that a script of the page imports is there', async () => {
   assert.ok(seen.size > 4);
 });
 
-test('nothing else is served there, and no other answer has those headers', async () => {
+test('no other file is served there, and no other answer has those headers', async () => {
   await using gateway = await openLive();
   for (const path of ['/live/', '/live/none.js', '/live/..%2fapp.ts', '/live/index.html']) {
     const { status } = await ask(gateway.url, 'GET', path, { headers: NO_KEY });
@@ -89,7 +89,7 @@ const REFUSALS: [token: string, status: number][] = [
   ['', 401],
 ];
 
-test('a link that is good no more says so, to the page and to people', async () => {
+test('the response to an expired link has the reason, for the page and for people', async () => {
   await using gateway = await openLive();
   for (const [token, status] of REFUSALS) {
     const told = await ask(gateway.url, 'GET', `/live/status?token=${token}`, { headers: NO_KEY });
@@ -107,7 +107,7 @@ test('a link that is good no more says so, to the page and to people', async () 
   assert.equal(good.json, { status: 'RUNNING', expiresAt: '1970-01-01T00:00:00.000Z' });
 });
 
-test('the links are absolute; without the runner no tabs are told', async () => {
+test('the links are absolute; without the runner the list of tabs is empty', async () => {
   await using gateway = await openLive();
   const id = '0190b0a0-0000-7000-8000-000000000000';
   const answer = await ask(gateway.url, 'GET', `/v1/sessions/${id}/debug?expiresIn=60`);

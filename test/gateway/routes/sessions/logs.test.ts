@@ -1,4 +1,4 @@
-/** GET /v1/sessions/{id}/logs: one array, however long, no faster than it is read. */
+/** GET /v1/sessions/{id}/logs: one array of any length, with back-pressure. */
 import { once } from 'node:events';
 import { get } from 'node:http';
 import { suite } from 'uvu';
@@ -30,7 +30,7 @@ function entry(method: string, more: Partial<SessionLog> = {}): SessionLog {
   };
 }
 
-/** A log in so many pages, and what was asked for of it. */
+/** A log in these pages, and the positions that were requested. */
 function pagesOf(pages: readonly SessionLog[][]) {
   const asked: (number | undefined)[] = [];
   return {
@@ -79,7 +79,7 @@ test('a log without entries is an empty array', async () => {
   assert.equal((await ask(gateway.url, 'GET', PATH)).json, []);
 });
 
-test('what core refuses is told as always, and so is a parameter that is none', async () => {
+test('core’s refusals and unknown parameters have the usual responses', async () => {
   const sessions = {
     async listSessionLogs(): Promise<never> {
       throw notFound('Session', ID);
@@ -94,7 +94,7 @@ test('what core refuses is told as always, and so is a parameter that is none', 
   assert.is((await fetch(gateway.url + PATH)).status, 401);
 });
 
-test('a log that breaks off does not look whole', async () => {
+test('a truncated log does not look complete', async () => {
   let calls = 0;
   const sessions = {
     async listSessionLogs(): Promise<ListSessionLogsResponse> {
@@ -110,7 +110,7 @@ test('a log that breaks off does not look whole', async () => {
   assert.match(await answer.text().catch(String), /terminated/);
 });
 
-test('it is read no faster than the client reads, and no more once the client left', async () => {
+test('a log is read as fast as the client reads, and not after it has disconnected', async () => {
   const big = entry('Page.a', {
     request: { timestamp: 1, params: {}, rawBody: 'x'.repeat(1 << 20) },
   });

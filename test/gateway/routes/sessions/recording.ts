@@ -1,4 +1,4 @@
-/** A core that records what reaches it and answers with plain resources. */
+/** A core that records its requests and answers with plain resources. */
 import type { CreateContextRequest } from '../../../../proto/gen/tabern/v1/contexts.pb.ts';
 import type { InvokeFunctionRequest } from '../../../../proto/gen/tabern/v1/invocations.pb.ts';
 import type { ListSessionsRequest } from '../../../../proto/gen/tabern/v1/sessions.pb.ts';

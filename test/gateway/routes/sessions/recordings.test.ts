@@ -44,7 +44,7 @@ async function openRecorded(isRemote = false) {
 for (const isRemote of [false, true]) {
   const where = isRemote ? 'over gRPC' : 'in one process';
 
-  test(`${where}: a download is asked for, and its link gives the file without a key`, async () => {
+  test(`${where}: a requested download has a link that needs no key`, async () => {
     await using app = await openRecorded(isRemote);
     const asked = await app.downloads('POST');
     assert.equal([asked.status, asked.json.downloads[0]?.status], [202, 'PENDING']);
@@ -102,7 +102,7 @@ test('a playlist needs a key, its parts do not', async () => {
   assert.is(wrong.status, 400);
 });
 
-test('a link that was changed, or is old, is refused', async () => {
+test('a changed or expired link is refused', async () => {
   await using app = await openRecorded();
   await app.downloads('POST');
   const { json } = await app.downloads('GET');
@@ -116,7 +116,7 @@ test('a link that was changed, or is old, is refused', async () => {
   assert.is((await fetch(url)).status, 410);
 });
 
-test('links end with the API key that they were given to, and no other’s do', async () => {
+test('revoking an API key ends its own links only', async () => {
   await using app = await openRecorded();
   await app.downloads('POST');
   const other = await app.otherKey();
@@ -142,7 +142,7 @@ test('links end with the API key that they were given to, and no other’s do', 
   assert.is(refused.message, 'The URL has expired. Ask for another.');
 });
 
-test('asking too often is told with when to come again', async () => {
+test('too many requests are refused with a retry-after', async () => {
   await using app = await openRecorded();
   for (let count = 0; count < 5; count += 1) assert.is((await app.downloads('POST')).status, 202);
   const { status, headers, json } = await app.ask('POST', '/recording/downloads');
@@ -162,7 +162,7 @@ test('the deprecated recording is an empty list', async () => {
   assert.equal([answer.status, answer.json], [200, []]);
 });
 
-test('a range is one of bytes, or the whole is given', () => {
+test('a single range of bytes is supported, otherwise the whole file is sent', () => {
   const cases: [string, ReturnType<typeof rangeOf>][] = [
     ['', undefined],
     ['bytes=0-', { from: 0, length: 10 }],
@@ -180,7 +180,7 @@ test('a range is one of bytes, or the whole is given', () => {
   for (const [header, expected] of cases) assert.equal(rangeOf(header, 10), expected, header);
 });
 
-test('a playlist of what is still recorded has no end', () => {
+test('the playlist of a running recording has no end', () => {
   const segments = [{ url: '/one', duration: 31.2 }];
   const text = playlistOf({ initUrl: '/start', segments, live: true }, 'http://a');
   assert.not.match(text, 'ENDLIST');

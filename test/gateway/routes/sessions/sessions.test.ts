@@ -12,7 +12,7 @@ const test = suite('gateway/routes/sessions/sessions');
 
 type Shown = { id: string; status: string; signingKey?: string; connectUrl?: string };
 
-/** A gateway, and a runner that starts what it is asked for. */
+/** A gateway, and a runner that starts the requested sessions. */
 async function openRest(isRemote: boolean, concurrency = '25') {
   const app = await openUploads({}, isRemote, { TABERN_CONCURRENCY: concurrency });
   const send = (method: string, path: string, body?: unknown): Promise<Answer> => {
@@ -58,7 +58,7 @@ for (const isRemote of [false, true]) {
     assert.equal([deleted.status, deleted.text], [204, '']);
   });
 
-  test(`${where}: past the limit 429 tells limit, count and when to come again`, async () => {
+  test(`${where}: above the limit, 429 has the limit, the count and a retry-after`, async () => {
     await using app = await openRest(isRemote, '1');
     const { shown } = await app.run({ keepAlive: true });
     const { status, headers, json: body } = await app.send('POST', '', {});
@@ -111,7 +111,7 @@ test('a wrong field is a 400 that names it; an unknown one is ignored', async ()
   assert.is(answer.status, 201);
 });
 
-test('a wrong query is a 400, and a query that finds nothing an empty list', async () => {
+test('a wrong query is a 400, and a query without a match an empty list', async () => {
   await using app = await openRest(false);
   await app.run({ userMetadata: { a: { b: 'c' } } });
   const list = async (query: Record<string, string>) =>
@@ -144,7 +144,7 @@ test('a session that is not there is a 404, a malformed id a 400', async () => {
   }
 });
 
-test('a client that leaves before the answer leaves no session behind', async () => {
+test('a client that disconnects before the response leaves no session', async () => {
   await using app = await openRest(false, '1');
   const leaving = new AbortController();
   const init = { method: 'POST', headers: { 'x-svc-api-key': KEY }, signal: leaving.signal };

@@ -1,11 +1,11 @@
-/** Connections that fail, addresses that are refused, sockets. */
+/** Failed connections, refused URLs, sockets. */
 import { freePort } from '../../../support/port.ts';
 import { reported } from '../thing.ts';
 import type { PlaywrightThing } from './place.ts';
 
 export const CONNECTIONS: readonly PlaywrightThing[] = [
   {
-    name: 'hosts and ports that cannot be reached',
+    name: 'unreachable hosts and ports',
     async run({ context }) {
       const refused = await freePort();
       const errors: string[] = [];
@@ -21,7 +21,7 @@ export const CONNECTIONS: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'addresses that a page may not have',
+    name: 'URLs that cannot be opened',
     async run({ page, site }) {
       const errors: string[] = [];
       for (const url of ['http://', 'foo', 'http://127.0.0.1:1/', `${site.url}/reset`]) {
@@ -31,7 +31,7 @@ export const CONNECTIONS: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'addresses of other schemes',
+    name: 'URLs of other schemes',
     async run({ page }) {
       const errors: string[] = [];
       for (const url of ['foo://bar', 'file:///etc/hostname']) {
@@ -41,7 +41,7 @@ export const CONNECTIONS: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'WebSockets: text, bytes, the end, a refused one',
+    name: 'WebSockets: text, bytes, close, refusal',
     async run({ page, site }) {
       await page.goto(site.url);
       const frames: unknown[] = [];

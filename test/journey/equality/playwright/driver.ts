@@ -1,4 +1,4 @@
-/** Playwright: its things, and how they run. */
+/** Playwright: its actions, and how they run. */
 import { chromium } from 'playwright-core';
 import { must } from '../../../../proto/common/must.ts';
 import { type Driver, LIMIT_MS, QUIET } from '../thing.ts';

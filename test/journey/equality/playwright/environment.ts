@@ -1,4 +1,4 @@
-/** What a page sees of its browser, and what a driver sets of it. */
+/** The environment of a page, as the browser and the driver set it. */
 import type { PlaywrightThing } from './place.ts';
 
 const SCREEN = `({
@@ -42,7 +42,7 @@ export const ENVIRONMENT: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'the screen under the viewport of a driver',
+    name: 'the screen with a viewport of the driver',
     async run({ page }) {
       return await page.evaluate(SCREEN);
     },
@@ -86,7 +86,7 @@ export const ENVIRONMENT: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'the timezone and locale of nobody',
+    name: 'the default timezone and locale',
     async run({ page }) {
       return await page.evaluate(`[Intl.DateTimeFormat().resolvedOptions().timeZone,
         (1234.5).toLocaleString(), navigator.language]`);
@@ -109,7 +109,7 @@ export const ENVIRONMENT: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'permissions as they are, and granted',
+    name: 'default and granted permissions',
     async run({ context, page, site }) {
       await page.goto(site.other);
       const names = ['geolocation', 'notifications', 'camera', 'microphone', 'clipboard-read'];
@@ -158,7 +158,7 @@ export const ENVIRONMENT: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'timers, animation frames and visibility, in front and behind',
+    name: 'timers, animation frames and visibility, in a front and a background tab',
     async run({ context, page, site }) {
       await page.goto(site.url);
       const other = await context.newPage();
@@ -172,7 +172,7 @@ export const ENVIRONMENT: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'a clock of the driver',
+    name: 'a fake clock',
     async run({ page, site }) {
       await page.clock.install({ time: 0 });
       await page.goto(site.url);

@@ -1,4 +1,4 @@
-/** Keyboard, mouse, touch, files, and what locators find. */
+/** Keyboard, mouse, touch, files and locators. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PlaywrightThing } from './place.ts';
@@ -17,7 +17,7 @@ const LISTENER = `window.seen = [];
 
 export const INPUT: readonly PlaywrightThing[] = [
   {
-    name: 'keyboard: typing, shortcuts, text that has no keys',
+    name: 'keyboard: typing, shortcuts, text without keys',
     async run({ page }) {
       await page.setContent(FORM);
       await page.evaluate(LISTENER);

@@ -1,4 +1,4 @@
-/** Requests, answers and routes. */
+/** Requests, responses and routes. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reported } from '../thing.ts';
@@ -119,7 +119,7 @@ export const NETWORK: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'a streamed answer, EventSource, XHR, a beacon',
+    name: 'a streamed response, EventSource, XHR, a beacon',
     async run({ page, site }) {
       await page.goto(site.url);
       return await page.evaluate(`(async () => {
@@ -175,7 +175,7 @@ export const NETWORK: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'CSP holds, and can be passed by',
+    name: 'CSP applies, and can be bypassed',
     async run({ browser, page, site }) {
       const tag = { content: 'window.added = 1' };
       await page.goto(`${site.url}/strict`);

@@ -1,4 +1,4 @@
-/** Pictures, documents, traces, coverage, downloads. */
+/** Screenshots, documents, traces, coverage, downloads. */
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { must } from '../../../../proto/common/must.ts';
@@ -34,7 +34,7 @@ export const OUTPUT: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'a screenshot of an element, twice as dense, without background',
+    name: 'a screenshot of an element, at scale 2, without background',
     options: { deviceScaleFactor: 2, viewport: { width: 300, height: 200 } },
     async run({ page }) {
       await page.setContent('<b style="display: block; width: 40px; height: 20px">b</b>');
@@ -102,7 +102,7 @@ export const OUTPUT: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'downloads: names, addresses, ends',
+    name: 'downloads: names, URLs, outcomes',
     async run({ page, site }) {
       await page.goto(site.url);
       await page.setContent('<a href="/file">a</a><a download="b.json" href="/data.json">b</a>');

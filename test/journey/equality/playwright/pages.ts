@@ -1,4 +1,4 @@
-/** Tabs, history, frames, dialogs, and what pages report. */
+/** Tabs, history, frames, dialogs, and messages of pages. */
 import { reported } from '../thing.ts';
 import type { PlaywrightThing } from './place.ts';
 
@@ -16,7 +16,7 @@ export const PAGES: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'a popup, its opener, its features and its end',
+    name: 'a popup, its opener, its features and its close',
     async run({ page, site }) {
       await page.goto(site.url);
       const opened = page.waitForEvent('popup');
@@ -132,7 +132,7 @@ export const PAGES: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'console messages, page errors and their places',
+    name: 'console messages, page errors and their locations',
     async run({ page, site }) {
       await page.goto(site.url);
       const seen: unknown[] = [];
@@ -182,7 +182,7 @@ export const PAGES: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'a page that is closed under an evaluate',
+    name: 'a page that closes during an evaluate',
     async run({ page }) {
       const waiting = page.evaluate('new Promise(() => {})').catch(reported);
       await page.close();
@@ -195,7 +195,7 @@ export const PAGES: readonly PlaywrightThing[] = [
       await page.goto(site.url);
       const crashed = page.waitForEvent('crash');
       const raw = await context.newCDPSession(page);
-      raw.send('Page.crash').catch(() => undefined); // no answer follows
+      raw.send('Page.crash').catch(() => undefined); // no response follows
       await crashed;
       const after = await page.evaluate('1').catch(reported);
       const other = await context.newPage();

@@ -1,14 +1,14 @@
-/** What a thing of Playwright's gets, and what it is. */
+/** An action of Playwright, and its arguments. */
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import type { Setting, Thing } from '../thing.ts';
 
 export type Place = Setting & {
   browser: Browser;
-  /** Of this thing alone, with the options of the thing. */
+  /** A new context, with the options of the action. */
   context: BrowserContext;
-  /** Empty, in that context. */
+  /** An empty page of the context. */
   page: Page;
-  /** Another client of the session, or another plain browser: for what ends a connection. */
+  /** Another client of the session, or another plain browser: for actions that end a connection. */
   another(): Promise<Browser>;
 };
 

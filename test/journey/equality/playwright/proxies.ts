@@ -35,7 +35,7 @@ export const PROXIES: readonly PlaywrightThing[] = [
       const answers: unknown[] = [];
       const server = `http://${proxy.address}`;
       answers.push(await answerAt(browser, { server, ...CREDENTIALS }, SHOP));
-      // a tunnel to a site that has no TLS
+      // a tunnel to a site without TLS
       answers.push(await answerAt(browser, { server, ...CREDENTIALS }, 'https://shop.test/'));
       const wrong = { server, ...CREDENTIALS, password: 'wrong' };
       answers.push(await answerAt(browser, wrong, SHOP));
@@ -44,7 +44,7 @@ export const PROXIES: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'a proxy and what is bypassed',
+    name: 'a proxy and its bypass rules',
     async run({ browser, site }) {
       await using proxy = await startHttpProxy(portOf(site.url));
       const answers: unknown[] = [];
@@ -71,7 +71,7 @@ export const PROXIES: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'a proxy of SOCKS, and one that is not there',
+    name: 'a SOCKS proxy, and an unreachable proxy',
     async run({ browser, site }) {
       await using socks = await startSocksProxy(portOf(site.url), CREDENTIALS);
       const server = `127.0.0.1:${await freePort()}`;
@@ -96,10 +96,10 @@ async function answerAt(browser: Place['browser'], proxy: Proxied, url: string) 
   return facts;
 }
 
-/** Icons; and after an error of TLS Chromium looks whether a portal holds the network. */
+/** Icons, and Chromium's check for a captive portal after a TLS error. */
 const CHROMES_OWN = /\/(?:favicon\.ico|generate_204)$/;
 
-/** Without repetitions, and without what a browser asks for by itself. */
+/** Without repetitions, and without requests of the browser itself. */
 function pagesAsked(proxy: { asked: string[] }): string[] {
   return [...new Set(proxy.asked)].filter((one) => !CHROMES_OWN.test(one)).sort();
 }

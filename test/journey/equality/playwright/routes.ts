@@ -5,7 +5,7 @@ import type { PlaywrightThing } from './place.ts';
 
 export const ROUTES: readonly PlaywrightThing[] = [
   {
-    name: 'routes see and change what is posted',
+    name: 'routes read and change request bodies',
     async run({ page, site }) {
       const seen: unknown[] = [];
       await page.route('**/echo?*', async (route, request) => {
@@ -32,7 +32,7 @@ export const ROUTES: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'a route for a redirect, for a popup, and one that is taken away',
+    name: 'a route of a redirect, of a popup, and a removed route',
     async run({ context, page, site }) {
       await context.route('**/moved', (route) => {
         return route.fulfill({ status: 302, headers: { location: '/two' } });
@@ -55,7 +55,7 @@ export const ROUTES: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'routes of WebSockets: answered here, and passed on changed',
+    name: 'WebSocket routes: mocked, and forwarded with changes',
     async run({ page, site }) {
       await page.routeWebSocket('**/made', (socket) => {
         socket.onMessage((message) => socket.send(`made of ${String(message)}`));
@@ -74,7 +74,7 @@ export const ROUTES: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'a HAR is recorded, and answers later',
+    name: 'a HAR is recorded and replayed',
     async run({ context, page, site, directory }) {
       const path = join(directory, 'replay.har');
       await page.routeFromHAR(path, { update: true, updateContent: 'embed' });

@@ -1,4 +1,4 @@
-/** Cookies, stores, workers, and what contexts keep apart. */
+/** Cookies, stores, workers, and the separation of contexts. */
 import { join } from 'node:path';
 import type { PlaywrightThing } from './place.ts';
 
@@ -62,7 +62,7 @@ export const STORAGE: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'contexts keep stores apart',
+    name: 'contexts have separate stores',
     async run({ browser, page, site }) {
       await page.goto(`${site.url}/cookie`);
       await page.evaluate(`localStorage.setItem('k', 'v')`);

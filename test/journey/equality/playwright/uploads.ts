@@ -13,7 +13,7 @@ const READ = `Promise.all([...document.querySelector('input').files].map(async (
 
 export const UPLOADS: readonly PlaywrightThing[] = [
   {
-    name: 'uploads of 5 MiB, out of memory and from a path',
+    name: 'uploads of 5 MiB, from memory and from a path',
     async run({ page, directory }) {
       const buffer = Buffer.alloc(5 * MIB, 1).fill(2, 4 * MIB);
       const path = join(directory, 'large');
@@ -26,7 +26,7 @@ export const UPLOADS: readonly PlaywrightThing[] = [
     },
   },
   {
-    name: 'an upload of 13 MiB out of memory',
+    name: 'an upload of 13 MiB from memory',
     run: (place) => {
       const buffer = Buffer.alloc(13 * MIB, 1);
       return given(place, { name: 'made', mimeType: 'text/plain', buffer });
@@ -53,7 +53,7 @@ export const UPLOADS: readonly PlaywrightThing[] = [
   },
 ];
 
-/** Over a connection of its own, which may end by it. */
+/** Over a separate connection, which the upload may end. */
 async function given(
   { another }: Place,
   files: Parameters<Page['setInputFiles']>[1],

@@ -1,4 +1,4 @@
-/** Hosts that cannot be reached, offline, proxies. */
+/** Unreachable hosts, offline, proxies. */
 import { freePort } from '../../../support/port.ts';
 import { startHttpProxy } from '../../../support/servers/proxies.ts';
 import { reported } from '../thing.ts';
@@ -8,7 +8,7 @@ const CREDENTIALS = { username: 'ada', password: 'se:cret' };
 
 export const CONNECTIONS: readonly PuppeteerThing[] = [
   {
-    name: 'hosts and ports that cannot be reached, addresses that are none',
+    name: 'unreachable hosts and ports, invalid URLs',
     async run({ page, site }) {
       const port = await freePort();
       const errors: string[] = [];
@@ -24,7 +24,7 @@ export const CONNECTIONS: readonly PuppeteerThing[] = [
     },
   },
   {
-    name: 'offline, online again, and a slow line',
+    name: 'offline, online again, and a slow connection',
     async run({ page, site }) {
       await page.goto(site.url);
       const look = `fetch('/data.json')
@@ -61,11 +61,11 @@ export const CONNECTIONS: readonly PuppeteerThing[] = [
     },
   },
   {
-    name: 'a proxy that is not there',
+    name: 'an unreachable proxy',
     async run({ browser, site }) {
       const proxyServer = `http://127.0.0.1:${await freePort()}`;
       const texts: unknown[] = [];
-      // loopback is never asked of a proxy, unless the rules say so
+      // loopback is not sent to a proxy, unless a rule requires it
       for (const url of ['http://shop.test/', 'https://shop.test/', site.url, site.other]) {
         texts.push(await textAt(browser, { proxyServer }, url));
       }
@@ -75,7 +75,7 @@ export const CONNECTIONS: readonly PuppeteerThing[] = [
   },
 ];
 
-/** The status and text there in a context of its own, or the error of going there. */
+/** The status and text of the URL in a new context, or the error of the navigation. */
 async function textAt(
   browser: Place['browser'],
   options: Parameters<Place['browser']['createBrowserContext']>[0],

@@ -1,4 +1,4 @@
-/** Puppeteer: its things, and how they run. */
+/** Puppeteer: its actions, and how they run. */
 import puppeteer from 'puppeteer-core';
 import { must } from '../../../../proto/common/must.ts';
 import { type Driver, LIMIT_MS, QUIET } from '../thing.ts';

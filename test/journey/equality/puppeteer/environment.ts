@@ -1,10 +1,10 @@
-/** What a driver sets of a page, and what it grants. */
+/** Emulation and permissions of a page. */
 import { KnownDevices } from 'puppeteer-core';
 import type { PuppeteerThing } from './place.ts';
 
 export const ENVIRONMENT: readonly PuppeteerThing[] = [
   {
-    name: 'the window of nobody, and navigator.webdriver',
+    name: 'the default window, and navigator.webdriver',
     async run({ page, site }) {
       await page.goto(site.url);
       return await page.evaluate(`[innerWidth, innerHeight, screen.width >= innerWidth,
@@ -53,7 +53,7 @@ export const ENVIRONMENT: readonly PuppeteerThing[] = [
     },
   },
   {
-    name: 'CSP is passed by, the cache is off, contexts keep stores apart',
+    name: 'CSP is bypassed, the cache is disabled, contexts have separate stores',
     async run({ browser, page, site }) {
       await page.setBypassCSP(true);
       await page.setCacheEnabled(false);

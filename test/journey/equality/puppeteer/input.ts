@@ -1,4 +1,4 @@
-/** Keyboard, mouse, touch, files, and what finds elements. */
+/** Keyboard, mouse, touch, files, locators and selectors. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reported } from '../thing.ts';

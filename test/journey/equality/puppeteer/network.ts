@@ -1,4 +1,4 @@
-/** Requests, answers, interception, credentials, cookies. */
+/** Requests, responses, interception, credentials, cookies. */
 import { reported } from '../thing.ts';
 import type { PuppeteerThing } from './place.ts';
 
@@ -19,7 +19,7 @@ export const NETWORK: readonly PuppeteerThing[] = [
     },
   },
   {
-    name: 'requests, answers and failures are reported in order',
+    name: 'requests, responses and failures are reported in order',
     async run({ page, site }) {
       const seen: string[] = [];
       page.on('request', (one) => seen.push(`> ${one.resourceType()} ${one.url()}`));

@@ -1,4 +1,4 @@
-/** Pictures, documents, traces, coverage, downloads. */
+/** Screenshots, documents, traces, coverage, downloads. */
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -83,7 +83,7 @@ export const OUTPUT: readonly PuppeteerThing[] = [
       const parts: Buffer[] = [];
       recorder.on('data', (part: Buffer) => parts.push(part));
       const whole = finished(recorder);
-      const begun = once(recorder, 'data'); // with the first pictures
+      const begun = once(recorder, 'data'); // with the first frames
       await page.evaluate(`setInterval(() => {
         document.body.style.background = document.body.style.background === 'red' ? 'blue' : 'red';
       }, 50)`);
@@ -95,7 +95,7 @@ export const OUTPUT: readonly PuppeteerThing[] = [
     },
   },
   {
-    name: 'a download: its name, its end, its bytes',
+    name: 'a download: its name, outcome and bytes',
     async run({ browser, context, page, site, directory, downloaded }) {
       const raw = await browser.target().createCDPSession();
       const browserContextId = context.id;

@@ -1,4 +1,4 @@
-/** Tabs, history, dialogs, frames, scripts and what pages report. */
+/** Tabs, history, dialogs, frames, scripts, and messages of pages. */
 import { reported } from '../thing.ts';
 import type { PuppeteerThing } from './place.ts';
 
@@ -106,7 +106,7 @@ export const PAGES: readonly PuppeteerThing[] = [
     },
   },
   {
-    name: 'waiting: selectors, functions, navigations, responses, time that runs out',
+    name: 'waiting: selectors, functions, navigations, responses, timeouts',
     async run({ page, site }) {
       await page.goto(site.url);
       await page.evaluate(`setTimeout(() => {
@@ -146,12 +146,12 @@ export const PAGES: readonly PuppeteerThing[] = [
     },
   },
   {
-    name: 'a page that is closed under an evaluate, and one that crashes',
+    name: 'a page that closes during an evaluate, and one that crashes',
     async run({ context, page, site }) {
       await page.goto(site.url);
       const crashed = new Promise<Error>((resolve) => page.once('error', resolve));
       const raw = await page.createCDPSession();
-      raw.send('Page.crash').catch(() => undefined); // no answer follows
+      raw.send('Page.crash').catch(() => undefined); // no response follows
       const why = reported(await crashed);
       const other = await context.newPage();
       const waiting = other.evaluate('new Promise(() => {})').catch(reported);

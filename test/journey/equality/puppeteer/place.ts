@@ -1,12 +1,12 @@
-/** What a thing of Puppeteer's gets, and what it is. */
+/** An action of Puppeteer, and its arguments. */
 import type { Browser, BrowserContext, Page } from 'puppeteer-core';
 import type { Setting, Thing } from '../thing.ts';
 
 export type Place = Setting & {
   browser: Browser;
-  /** Of this thing alone. */
+  /** A new context. */
   context: BrowserContext;
-  /** Empty, in that context. */
+  /** An empty page of the context. */
   page: Page;
   /** Another client of the same browser. */
   connect(): Promise<Browser>;

@@ -1,10 +1,10 @@
-/** Popups, workers, raw sessions, and several clients of one browser. */
+/** Popups, workers, raw CDP sessions, and several clients of one browser. */
 import { reported } from '../thing.ts';
 import type { PuppeteerThing } from './place.ts';
 
 export const TARGETS: readonly PuppeteerThing[] = [
   {
-    name: 'a popup, its opener and its end',
+    name: 'a popup, its opener and its close',
     async run({ page, site }) {
       await page.goto(site.url);
       const opened = new Promise<typeof page | null>((resolve) => page.once('popup', resolve));
@@ -68,7 +68,7 @@ export const TARGETS: readonly PuppeteerThing[] = [
     },
   },
   {
-    name: 'a second client sees the tabs, and leaves them behind',
+    name: 'a second client lists the tabs, which stay open when it disconnects',
     async run({ browser, connect, context, page, site }) {
       await page.goto(site.url);
       const second = await connect();

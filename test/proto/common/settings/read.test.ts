@@ -35,13 +35,13 @@ test('a value has the type of its row', () => {
   assert.equal([wholeMs, engine, webhookAllowCidrs], [2_000, undefined, ['::1', '10.0.0.0/8']]);
 });
 
-test('a role reads its own settings, and a wrong one of another role is let be', () => {
+test('a role reads its own settings and ignores a wrong one of another role', () => {
   const env = { TABERN_PORT: 'x' };
   assert.not('port' in readSettings(env, 'core'));
   assert.throws(() => readSettings(env, 'gateway'), /TABERN_PORT/);
 });
 
-test('every default is a value that its row takes', () => {
+test('every default is a valid value of its setting', () => {
   for (const role of ['core', 'gateway', 'runner', 'tools'] as const) {
     const defaults = SETTINGS.flatMap(({ name, default: text }) =>
       text === undefined ? [] : [[`TABERN_${name}`, text] as const],
@@ -60,7 +60,7 @@ test('an error names the variable, or the file that it names', async () => {
   assert.is(port({ TABERN_PORT: '65535' }), '');
 });
 
-test('an error names the flag that gave the value, and not one that was overruled', () => {
+test('an error names the flag that gave the value, not an overruled one', () => {
   const env: NodeJS.ProcessEnv = { TABERN_PORT_FILE: '/nowhere' };
   setVariable(env, 'TABERN_PORT', { value: 'http', from: 'flag', label: '--port' });
   assert.is(port(env), `--port ${RANGE}`);
@@ -79,7 +79,7 @@ test('an error never holds the value of a secret', () => {
   }
 });
 
-test('the description tells what the value may be', () => {
+test('the description includes the valid values', () => {
   const texts = new Map(SETTINGS.map((row) => [row.name, described(row)]));
   assert.match(texts.get('PORT') ?? '', /\(0 to 65535\)$/);
   assert.match(texts.get('ENGINE') ?? '', /\(node, deno\)$/);

@@ -11,12 +11,17 @@ const UNKNOWN: [variable: string, nearest: string][] = [
   ['TABERN_LEASE', 'TABERN_LEASE_MS'],
   ['TABERN_API_KYE', 'TABERN_API_KEY'],
   ['TABERN_PROT_FILE', 'TABERN_PORT_FILE'],
-  ['TABERN_', 'TABERN_DATA'],
 ];
 for (const [variable, wanted] of UNKNOWN) {
   test(`${variable} is named with ${wanted}`, () => {
     const warnings = unknownVariables({ [variable]: 'hush', TABERN_PORT: '0' });
     assert.equal(warnings, [`${variable} is not a setting; did you mean ${wanted}?`]);
+  });
+}
+
+for (const variable of ['TABERN_', 'TABERN_XYZ', 'TABERN_SOMETHING_ELSE_ENTIRELY']) {
+  test(`${variable} is named without another name, as none is near`, () => {
+    assert.equal(unknownVariables({ [variable]: 'hush' }), [`${variable} is not a setting`]);
   });
 }
 
@@ -36,10 +41,21 @@ for (const variable of KNOWN) {
   });
 }
 
-test('the nearest word takes the fewest changes of a character', () => {
+test('the nearest word needs the fewest changes of a character', () => {
   assert.is(nearest('prot', ['host', 'port', 'proxy']), 'port');
   assert.is(nearest('port', ['host', 'port', 'proxy']), 'port');
-  assert.is(nearest('', ['abc', 'a']), 'a');
 });
+
+for (const [to, words] of [
+  ['', ['abc', 'a']],
+  ['nothing', ['trivial', 'waits']],
+  ['a', ['b']],
+  ['abcdef', ['abc']],
+  ['x', []],
+] as const) {
+  test(`no word of ${words.join()} is near "${to}"`, () => {
+    assert.is(nearest(to, words), undefined);
+  });
+}
 
 test.run();

@@ -1,57 +1,58 @@
-/** What an attack is, and what containing it means. The table README prints is made of these. */
+/** The types of an attack and of its expected end. The guide's table is generated from them. */
 
 /** How a contained attack ends. */
 export type Ending =
-  /** The handler lives and gives what each attempt said: `no: <why>`, all of them. */
+  /** The handler returns the result of each attempt: `no: <why>` for all. */
   | { type: 'refused' }
-  /** Its own build fails, and says why. */
+  /** Its own build fails, with the reason. */
   | { type: 'unbuilt'; why: RegExp }
-  /** It is built as if what it tries were not there. */
+  /** It is built as if the attack were absent. */
   | { type: 'built' }
-  /** Its own run fails, and says why. */
+  /** Its own run fails, with the reason. */
   | { type: 'fails'; why: RegExp }
-  /** Its own project's process ends with it, and the run says why. */
+  /** Its own project's process ends too, and the run has the reason. */
   | { type: 'lost'; why: RegExp }
-  /** It is ended when its time is over. */
+  /** It is ended at its time limit. */
   | { type: 'ended' }
-  /** It gives this, and did no harm. */
+  /** It returns this value, without harm. */
   | { type: 'gives'; value: unknown; printed?: (lines: readonly string[]) => boolean }
-  /** It may lose its own process, or be ended: nobody else's. */
+  /** It may lose its own process, or be ended, and no other's. */
   | { type: 'own'; why?: RegExp }
-  /** Not run there: it aims at processes of the service, which are the same in every sandbox. */
+  /** Not run there: its targets are processes of the service, equal in every sandbox. */
   | { type: 'unrun' }
-  /** Not contained; README says so with these words. Its body is not run on that launcher. */
+  /** Not contained, as this text of the guide says. Its body does not run on that launcher. */
   | { type: 'open'; why: string };
 
 export type Attack = {
-  /** What it tries, for the table. */
+  /** Its aim, for the table. */
   name: string;
   /** Of an async handler: (ctx, params), with `attempt` and `builtin`. */
   body?: string;
   /** Instead of a body: a whole bundle. */
   source?: string;
   ending: Ending;
-  /** Where landlock contains it otherwise. */
+  /** A different end under Landlock. */
   landlock?: Ending;
-  /** Where it ends otherwise in a host that Deno runs. */
+  /** A different end in a host under Deno. */
   deno?: Ending;
-  /** With no sandbox at all each attempt succeeds: run so, as proof that it could. */
+  /** Each attempt succeeds without a sandbox, which control.test.ts proves. */
   hasControl?: true;
 };
 
 export type Kind = { title: string; attacks: readonly Attack[] };
 export type Launcher = 'bwrap' | 'landlock';
-/** Node in each launcher's jail; Deno in bwrap's, the only one that it starts in. */
+/** Node in each launcher's jail; Deno in bwrap's, the only one that supports it. */
 export type Place = Launcher | 'deno';
+export const PLACES: readonly Place[] = ['bwrap', 'landlock', 'deno'];
 
-/** It does no harm to another tenant; run on the whole service, in its usual sandbox alone. */
+/** No harm to another tenant; run on the whole service, in its default sandbox only. */
 export const harmless = {
   ending: { type: 'gives', value: undefined },
   landlock: { type: 'unrun' },
   deno: { type: 'unrun' },
 } as const satisfies Partial<Attack>;
 
-/** As harmless, and run there, too. */
+/** As `harmless`, and run in these places too. */
 export const harmlessIn = (...places: Exclude<Place, 'bwrap'>[]) => ({
   ...harmless,
   ...Object.fromEntries(places.map((place) => [place, harmless.ending])),
@@ -64,16 +65,15 @@ export const SERVICE_ENV: Readonly<Record<Place, Record<string, string>>> = {
   deno: { TABERN_ENGINE: 'deno' },
 };
 
-/** The places in which the attack is run. */
+/** The places in which the attack runs. */
 export function placesOf(attack: Attack): Place[] {
-  const places: Place[] = ['bwrap', 'landlock', 'deno'];
-  return places.filter((place) => endingIn(attack, place).type !== 'unrun');
+  return PLACES.filter((place) => endingIn(attack, place).type !== 'unrun');
 }
 
 export const refused: Ending = { type: 'refused' };
 export const ended: Ending = { type: 'ended' };
 export const own: Ending = { type: 'own' };
-/** It fails for this, and may take its process along. */
+/** It fails for this reason, and may end its process. */
 export const atMost = (why: RegExp): Ending => ({ type: 'own', why });
 export const lost = (why: RegExp): Ending => ({ type: 'lost', why });
 export const fails = (why: RegExp): Ending => ({ type: 'fails', why });
@@ -82,16 +82,16 @@ export function endingIn(attack: Attack, place: Place): Ending {
   return place === 'bwrap' ? attack.ending : (attack[place] ?? attack.ending);
 }
 
-/** What an attack's handler is told. */
+/** The params of an attack's handler. */
 export type Aim = {
   /** Of a process of the machine. */
   pid: number;
   /** Files of the service that only it may read. */
   dataDir: string;
   secret: string;
-  /** Where the runner keeps what hosts are given. */
+  /** The runner's directory of its hosts. */
   runDir: string;
-  /** Where others listen: TCP and UDP of loopback, a unix socket, an abstract one. */
+  /** Addresses of other services: TCP and UDP of loopback, a unix socket, an abstract one. */
   port: number;
   udpPort: number;
   socket: string;
@@ -111,7 +111,7 @@ const attempt = async (act) => {
 };
 const all = async (acts) => Object.fromEntries(await Promise.all(
   Object.entries(acts).map(async ([name, act]) => [name, await attempt(act)])));
-/** What the other end says, or an error. */
+/** The response of the other end, or an error. */
 const talk = (where, say = 'GET / HTTP/1.0\\r\\n\\r\\n') => new Promise((resolve, reject) => {
   const socket = builtin('net').connect(where);
   socket.setTimeout(2500, () => socket.destroy(new Error('silence')));

@@ -1,4 +1,4 @@
-/** What an attack through a build is, and what its projects are made of. */
+/** The type of an attack through a build, and the parts of its projects. */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { create, Header, Pax } from 'tar';
 import { directory } from '../../../support/runner/project.ts';
 import type { Attack } from './attack.ts';
 
-/** In whatever a program has changed. */
+/** In every file that a program has changed. */
 export const RAN = 'PROGRAM-RAN';
 
 export type BuildAim = {
@@ -19,7 +19,7 @@ export type BuildAim = {
 
 export type BuildAttack = Attack & {
   files(aim: BuildAim): Record<string, string>;
-  /** Adds what is no text. */
+  /** Adds binary files. */
   prepare?(dir: string, aim: BuildAim): Promise<void>;
   /** Instead of the packed files. */
   archive?(): Buffer;

@@ -1,7 +1,7 @@
 /**
- * Attacks through a build: a whole one, with the real installers, on a machine with a secret. What
- * it may not do, whatever its ending: carry the secret, run a program, change a file, take the
- * runner's thread.
+ * Attacks through a whole build, with the real installers, on a machine with a secret. Whatever its
+ * end, the build may not contain the secret, run a program, change a file, or block the runner's
+ * thread.
  */
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,6 +14,7 @@ import * as assert from 'uvu/assert';
 import { build, DEFINES } from '../../../support/runner/build.ts';
 import { directory } from '../../../support/runner/project.ts';
 import { writeTree } from '../../../support/temp.ts';
+import { rowsIn } from '../../../support/whole.ts';
 import type { Launcher } from './attack.ts';
 import { type BuildAttack, EVIL, EVIL_PATH, RAN } from './build-attack.ts';
 
@@ -58,14 +59,18 @@ async function openRepository(dir: string): Promise<AsyncDisposable & { url: str
   };
 }
 
-/** A test for each attack, in that jail. */
+const SANDBOXES: readonly Launcher[] = ['bwrap', 'landlock'];
+
+/** A test for each attack of this run in each jail. */
 export function addBuildAttacks(
   tests: ReturnType<typeof suite>,
-  sandbox: Launcher,
   attacks: readonly BuildAttack[],
 ): void {
-  for (const attack of attacks) {
-    tests(`${sandbox}: ${attack.name}`, () => run(attack, sandbox));
+  const keyOf = (attack: BuildAttack) => attack.ending;
+  for (const sandbox of SANDBOXES) {
+    for (const attack of rowsIn({ rows: attacks, places: SANDBOXES, keyOf }, sandbox)) {
+      tests(`${sandbox}: ${attack.name}`, () => run(attack, sandbox));
+    }
   }
 }
 

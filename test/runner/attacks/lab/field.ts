@@ -1,6 +1,6 @@
 /**
- * Where attacks are run: real handlers in real hosts in one launcher's jail, a machine around them,
- * and a bystander, a run of another project that lasts as long as the field.
+ * The environment of attacks: real handlers in real hosts in one launcher's jail, a machine around
+ * them, and a bystander, a run of another project that lasts as long as the field.
  */
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openLog } from '../../../../proto/common/log.ts';
 import { cidrList } from '../../../../proto/network/public-addresses.ts';
-import { hostEgress } from '../../../../runner/functions/host-egress.ts';
+import { hostEgress } from '../../../../runner/functions/host-sockets.ts';
 import { type Hosts, type InvokeOutcome, openHosts } from '../../../../runner/functions/hosts.ts';
 import { node } from '../../../../runner/functions/runtime.ts';
 import type { Jail } from '../../../../runner/jail/jail.ts';
@@ -18,7 +18,7 @@ import { type Aim, type Attack, type Launcher, NEXT, PRELUDE } from './attack.ts
 import { type Machine, openMachine } from './machine.ts';
 
 export const log = openLog({ role: 'test', level: 'silent' });
-/** Ours: far above what any attack needs that is contained. */
+/** Ours: far above the needs of any contained attack. */
 const RUN_LIMIT_MS = 120_000;
 /** What an ended attack prints once it is under way. */
 const BEGUN = 'begun';
@@ -28,7 +28,7 @@ export type Ran = { outcome: InvokeOutcome; lines: string[] };
 export type Field = AsyncDisposable & {
   jail: Jail;
   machine: Machine;
-  /** Runs it in the project; ends the run once it says that it has begun, when that is wanted. */
+  /** Runs the attack in the project; on request aborts the run after its first output. */
   attack(attack: Attack, options?: { project?: string; isEnded?: boolean }): Promise<Ran>;
   /** The run after it: of the same bundle where that can be loaded. */
   next(attack: Attack): Promise<Ran>;

@@ -1,4 +1,4 @@
-/** A machine to attack: what others run and keep on it, and what of it was reached. */
+/** A machine to attack: services and files of others, and a record of those that were reached. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ const SECRET = 'the database of the service';
 
 export type Machine = AsyncDisposable & {
   aim: Omit<Aim, 'key' | 'runDir'>;
-  /** Who heard something. */
+  /** The targets that received data. */
   heard: string[];
   /** What is not as it was. */
   changed(): string[];

@@ -1,21 +1,20 @@
-/** The attacks as tests, in one place: each contained, its outcome true, the next unharmed. */
+/** The attacks as tests of one place: contained, with the expected end, the next run unharmed. */
 import type { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { findRuntime } from '../../../../runner/functions/runtime.ts';
+import { rowsIn } from '../../../support/whole.ts';
 import { KINDS } from '../table/all.ts';
-import { type Attack, type Ending, endingIn, type Place, UNHARMED } from './attack.ts';
+import { type Attack, type Ending, endingIn, PLACES, type Place, UNHARMED } from './attack.ts';
 import { type Field, openField, type Ran, type Relay } from './field.ts';
 
 type Tests = ReturnType<typeof suite>;
 
-/** Two files for each place: together they would take a busy machine too long for one. */
+/** Two files for each place: together they would exceed a file's time limit on a busy machine. */
 const HEAVY = ['Time and memory', 'Floods and forgery'];
 /**
- * They need more: a Chrome (test/runner/attacks/browser.test.ts), a whole build (build-*.test.ts),
- * tools that a person
- * runs (test/runner/attacks/local-tools.test.ts), the process whose cost is measured
- * (test/runner/attacks/table/costs.ts names the files),
- * the whole service (test/faults).
+ * Run by other tests: with a Chrome (browser.test.ts), a whole build (build-*.test.ts), local tools
+ * (local-tools.test.ts), a measured process (table/costs.ts names the files), the whole service
+ * (test/faults).
  */
 const APART = [
   'Through its browser',
@@ -30,13 +29,24 @@ const APART = [
 export function addAttacks(tests: Tests, place: Place, isHeavy: boolean): void {
   for (const { title, attacks } of KINDS) {
     if (APART.includes(title) || HEAVY.includes(title) !== isHeavy) continue;
-    tests(`${place}: ${title.toLowerCase()}: ${attacks.length} attacks are contained`, async () => {
-      await runAll(place, attacks);
+    const rows = attacksIn(attacks, place);
+    if (rows.length === 0) continue;
+    tests(`${place}: ${title.toLowerCase()}: ${rows.length} attacks are contained`, async () => {
+      await runAll(place, rows);
     });
   }
 }
 
-/** Runs them in one field; fails with every attack that is not contained. */
+/** The attacks of this run in that place; those that the guide calls open are not run. */
+export function attacksIn(rows: readonly Attack[], place: Place): Attack[] {
+  const keyOf = (attack: Attack, one: Place) => {
+    const ending = endingIn(attack, one);
+    return ending.type === 'open' || ending.type === 'unrun' ? undefined : ending;
+  };
+  return rowsIn({ rows, places: PLACES, keyOf }, place);
+}
+
+/** Runs them in one field; fails with the list of attacks that are not contained. */
 export async function runAll(
   place: Place,
   attacks: readonly Attack[],
@@ -50,7 +60,6 @@ export async function runAll(
   const failed: string[] = [];
   for (const attack of attacks) {
     const ending = endingIn(attack, place);
-    if (ending.type === 'open') continue;
     try {
       await runOne(field, attack, ending);
     } catch (error) {

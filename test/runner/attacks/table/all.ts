@@ -1,4 +1,4 @@
-/** Every attack, by what it is after. */
+/** Every attack, by its target. */
 import type { Kind } from '../lab/attack.ts';
 import { browser } from './browser.ts';
 import { builds } from './builds.ts';

@@ -1,4 +1,4 @@
-/** What the handler may not do, its Chrome may not do for it. */
+/** Its Chrome has no access that the handler does not have. */
 import { type Attack, refused } from '../lab/attack.ts';
 
 const CDP = `const socket = new WebSocket(ctx.session.connectUrl);
@@ -57,7 +57,7 @@ export const browser: readonly Attack[] = [
     ending: refused,
   },
   {
-    name: 'put a file of the machine into a form',
+    name: 'attach a file of the machine to a form',
     body: `${CDP}
       await page('Runtime.evaluate', { expression:
         "document.body.innerHTML = '<input type=file>'" });
@@ -76,7 +76,7 @@ export const browser: readonly Attack[] = [
     ending: refused,
   },
   {
-    name: "open the debugging port of somebody's browser",
+    name: 'open the debugging port of another browser',
     body: pages(
       "'http://127.0.0.1:' + params.port + '/json/version'",
       "'http://[::1]:9222/json/version'",
@@ -84,7 +84,7 @@ export const browser: readonly Attack[] = [
     ending: refused,
   },
   {
-    name: 'ask the metadata service of a cloud from a page',
+    name: 'request the metadata service of a cloud from a page',
     body: pages("'http://169.254.169.254/latest/meta-data/'"),
     ending: refused,
   },
@@ -109,7 +109,7 @@ export const browser: readonly Attack[] = [
     ending: refused,
   },
   {
-    name: 'crash it, or ask how it was started',
+    name: 'crash the browser, or read its command line',
     body: `${CDP}
       return done(await all({ crash: () => call('Browser.crash'),
         command: () => call('Browser.getBrowserCommandLine'),
@@ -117,7 +117,7 @@ export const browser: readonly Attack[] = [
     ending: refused,
   },
   {
-    name: 'leave its proxy',
+    name: 'bypass its proxy',
     body: `${CDP}
       const site = 'http://127.0.0.1:' + params.port;
       const inside = (how) => async () => {

@@ -1,9 +1,9 @@
-/** Through what its files cost to read: nobody else waits for it. */
+/** Files that are expensive to read do not delay others. */
 import { randomBytes } from 'node:crypto';
 import { BUILT, type BuildAttack, deepArchive, unbuilt } from '../lab/build-attack.ts';
 
 const MIB = 1024 * 1024;
-/** What does not compress: without it an archive is refused for what it unpacks to. */
+/** Does not compress: without it an archive is refused for its compression ratio. */
 const NOISE = randomBytes(512 * 1024).toString('hex');
 const wide = (bytes: number): string =>
   `{"noise": "${NOISE}", "a": [${'[],'.repeat(bytes / 3)}[]]}`;
@@ -27,7 +27,7 @@ export const costs: readonly BuildAttack[] = [
     ending: unbuilt(/package-lock\.json is larger than 16 MiB/),
   },
   {
-    name: 'a lock file that nests without end',
+    name: 'a lock file of endless nesting',
     files: () => ({
       'package.json': '{"dependencies": {"a": "1"}}',
       'package-lock.json': deep(7 * MIB),
@@ -35,7 +35,7 @@ export const costs: readonly BuildAttack[] = [
     ending: unbuilt(/package-lock\.json nests deeper/),
   },
   {
-    name: 'a lock file of pnpm whose keys are made of paths',
+    name: 'a lock file of pnpm with paths as keys',
     files: () => ({
       'package.json': '{"dependencies": {"a": "1"}}',
       'pnpm-lock.yaml': `# ${NOISE}\na: '${'(file:x'.repeat(2 * MIB)}'\n`,
@@ -49,12 +49,12 @@ export const costs: readonly BuildAttack[] = [
     ending: unbuilt(/has more than 1024 characters/),
   },
   {
-    name: 'sources that end the bundler',
+    name: 'sources that crash the bundler',
     files: () => ({ 'index.ts': `// ${NOISE}\nexport const x = ${'['.repeat(8e6)}` }),
     ending: unbuilt(/ran out of memory or crashed/),
   },
   {
-    name: 'a bundle that is larger than a bundle may be',
+    name: 'a bundle above the size limit',
     files: () => ({
       'index.ts': `import text from './a.txt'; console.debug(text);`,
       'a.txt': NOISE + 'x'.repeat(33 * MIB),

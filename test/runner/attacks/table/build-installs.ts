@@ -1,4 +1,4 @@
-/** Through what installs its packages: no program may run but the installer. */
+/** Through the installer: no other program may run. */
 import {
   BUILT,
   type BuildAttack,
@@ -30,7 +30,7 @@ snapshots:
   packed@file:packed.tgz: {}
 `;
 
-/** A lock file of pnpm whose one package is what `resolution` says. */
+/** A lock file of pnpm with one package of this resolution. */
 const pnpmLock = (resolution: string): string => `lockfileVersion: '9.0'
 importers:
   .:
@@ -55,7 +55,7 @@ export const installs: readonly BuildAttack[] = [
     ending: BUILT,
   },
   {
-    name: 'run git as it names it, by a dependency of git',
+    name: 'run git by a git dependency',
     files: ({ url }) => ({
       'index.ts': USES,
       'package.json': manifest({ dependencies: { one: `git+${url}one.git` } }),
@@ -64,7 +64,7 @@ export const installs: readonly BuildAttack[] = [
     ending: unbuilt(/"one" is a git repository/),
   },
   {
-    name: "the same by a package's dependency, that no file of the project names",
+    name: 'run git by a dependency of a package',
     files: () => ({ 'index.ts': USES, 'package.json': manifest(PACKED) }),
     prepare: (dir, { url }) =>
       packed(dir, { manifest: { dependencies: { one: `git+${url}one.git` } } }),
@@ -72,7 +72,7 @@ export const installs: readonly BuildAttack[] = [
     ending: unbuilt(/cannot be installed/),
   },
   {
-    name: 'the same by a lock file',
+    name: 'run git by a lock file',
     files: ({ url }) => ({
       'index.ts': USES,
       'package.json': manifest({ dependencies: { one: '1.0.0' } }),
@@ -85,7 +85,7 @@ export const installs: readonly BuildAttack[] = [
     ending: unbuilt(/"node_modules\/one" is a git repository/),
   },
   {
-    name: 'the same by an entry of the lock file that has the name of our SDK',
+    name: "run git by the SDK's entry of a lock file",
     files: ({ url }) => ({
       'index.ts': USES,
       'package.json': manifest(PACKED),
@@ -100,7 +100,7 @@ export const installs: readonly BuildAttack[] = [
     ending: unbuilt(/"node_modules\/tabern" is a git repository/),
   },
   {
-    name: 'the same by a lock file of pnpm',
+    name: 'run git by a lock file of pnpm',
     files: ({ url }) => ({
       'index.ts': USES,
       'package.json': manifest({ dependencies: { one: `git+${url}one.git` } }),
@@ -114,7 +114,7 @@ packages:
     ending: unbuilt(/is a git repository/),
   },
   {
-    name: "name programs in npm's settings: git, script-shell, node-gyp",
+    name: "set programs in npm's settings: git, script-shell, node-gyp",
     files: () => {
       const named = ['git', 'script-shell', 'node-gyp'].map((name) => `${name}=${EVIL_PATH}`);
       const settings = [...named, 'ignore-scripts=false', ''].join('\n');
@@ -129,7 +129,7 @@ packages:
     ending: BUILT,
   },
   {
-    name: 'a hook of pnpm, its settings, another version of it',
+    name: 'use a hook of pnpm, its settings, another version of it',
     files: () => ({
       'index.ts': USES,
       '.pnpmfile.cjs': EVIL_JS,
@@ -162,7 +162,7 @@ packages:
   },
   ...['/usr/share', '../../../../etc/ssl', '/installer/user', '/build/home'].map(
     (folder): BuildAttack => ({
-      name: `copy ${folder} of the installer's jail, by a lock file of pnpm`,
+      name: `copy ${folder} of the installer's jail by a lock file of pnpm`,
       files: () => ({
         'index.ts': USES,
         'package.json': manifest(DEP),
@@ -173,7 +173,7 @@ packages:
     }),
   ),
   {
-    name: 'a tarball of the jail, by a lock file of pnpm with escapes in its addresses',
+    name: 'read a tarball of the jail by escapes in a lock file of pnpm',
     files: () => ({
       'index.ts': USES,
       'package.json': manifest(DEP),
@@ -182,7 +182,7 @@ packages:
     ending: OUTSIDE,
   },
   {
-    name: 'git by a lock file of pnpm, in quotes and escapes',
+    name: 'run git by quotes and escapes in a lock file of pnpm',
     files: ({ url }) => ({
       'index.ts': USES,
       'package.json': manifest(DEP),
@@ -192,7 +192,7 @@ packages:
     ending: unbuilt(/is a git repository/),
   },
   {
-    name: 'a directory of the jail, by what package.json puts in the place of a dependency',
+    name: 'copy a directory of the jail by an override in package.json',
     files: () => ({
       'index.ts': USES,
       'package.json': manifest({ ...PACKED, pnpm: { overrides: { packed: 'file:/usr/share' } } }),
@@ -202,7 +202,7 @@ packages:
     ending: OUTSIDE,
   },
   {
-    name: 'a tarball of the jail, by a lock file of the first npm',
+    name: 'read a tarball of the jail by a lock file of npm 1',
     files: () => ({
       'index.ts': USES,
       'package.json': manifest({ dependencies: { x: '1.0.0' } }),
@@ -214,7 +214,7 @@ packages:
     ending: OUTSIDE,
   },
   {
-    name: "carry npm's settings in a bundle",
+    name: "bundle npm's settings",
     files: () => ({
       'index.ts': `import text from 'packed/.npmrc' with { type: 'text' };
         console.log(text); ${USES}`,

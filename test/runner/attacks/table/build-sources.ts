@@ -1,4 +1,4 @@
-/** Through what a bundler reads. */
+/** Through files that the bundler reads. */
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { BUILT, type BuildAttack, mapOf, unbuilt } from '../lab/build-attack.ts';
@@ -19,12 +19,12 @@ const importing = (name: (canary: string) => string): Pick<BuildAttack, 'files'>
 
 export const sources: readonly BuildAttack[] = [
   {
-    name: 'name a file of the machine as the source of a source map, as a URL',
+    name: 'read a file of the machine as the source of a source map, by a URL',
     ...mapped((canary) => ({ ...V3, sources: [`file://${canary}`] })),
     ending: BUILT,
   },
   {
-    name: 'the same by a path that climbs, and by sourceRoot',
+    name: 'the same by a path with `..`, and by sourceRoot',
     ...mapped((canary) => ({
       ...V3,
       sourceRoot: '/',
@@ -41,7 +41,7 @@ export const sources: readonly BuildAttack[] = [
     ending: BUILT,
   },
   {
-    name: 'the same in a map beside the source',
+    name: 'the same in a map file',
     files: ({ canary }) => ({
       'index.ts': NAMED,
       'a.js': 'globalThis.a = 1;\n//# sourceMappingURL=a.js.map',
@@ -50,7 +50,7 @@ export const sources: readonly BuildAttack[] = [
     ending: BUILT,
   },
   {
-    name: 'take a file of the machine for the map of a source',
+    name: 'read a file of the machine as a source map',
     files: ({ canary }) => ({
       'index.ts': NAMED,
       'a.js': `globalThis.a = 1;\n//# sourceMappingURL=file://${canary}`,
@@ -63,17 +63,17 @@ export const sources: readonly BuildAttack[] = [
     ending: unbuilt(/bundled/),
   },
   {
-    name: 'import it by a URL',
+    name: 'import a file by a URL',
     ...importing((canary) => `file://${canary}`),
     ending: unbuilt(/bundled/),
   },
   {
-    name: 'import it by a path that climbs',
+    name: 'import a file by a path with `..`',
     ...importing((canary) => `./../../../../../../../..${canary}`),
     ending: unbuilt(/bundled/),
   },
   {
-    name: "map an import to it in deno.json's imports",
+    name: 'import a file by the imports of deno.json',
     files: ({ canary }) => ({
       'index.ts': `import x from 'x'; console.debug(x);`,
       'deno.json': JSON.stringify({ imports: { x: `file://${canary}` } }),
@@ -81,14 +81,14 @@ export const sources: readonly BuildAttack[] = [
     ending: unbuilt(/bundled/),
   },
   {
-    name: "take it for deno.json's import map",
+    name: 'read a file as the import map of deno.json',
     files: ({ canary }) => ({
       'deno.json': JSON.stringify({ importMap: `../../../../../..${canary}` }),
     }),
     ending: unbuilt(/importMap must name a file of the project/),
   },
   {
-    name: 'extend it in tsconfig.json, and map paths to it',
+    name: 'extend a file in tsconfig.json, and map paths to it',
     files: ({ canary }) => ({
       'index.ts': `import x from 'x'; console.debug(x);`,
       'tsconfig.json': JSON.stringify({
@@ -99,7 +99,7 @@ export const sources: readonly BuildAttack[] = [
     ending: unbuilt(/bundled/),
   },
   {
-    name: 'import a package that lies above the directory of its build',
+    name: 'import a package above the directory of the build',
     files: () => ({ 'index.ts': `import { leak } from 'above'; console.debug(leak);` }),
     beside: {
       'node_modules/above/package.json': '{"type": "module", "main": "index.js"}',
@@ -108,13 +108,13 @@ export const sources: readonly BuildAttack[] = [
     ending: unbuilt(/bundled/),
   },
   {
-    name: 'bring a link to it',
+    name: 'publish a link to a file of the machine',
     files: () => ({ 'index.ts': `import x from './x.json'; console.debug(x);` }),
     prepare: async (dir, { canary }) => symlinkSync(canary, join(dir, 'x.json')),
     ending: unbuilt(/leads outside the project/),
   },
   {
-    name: 'bring a link in the place of node_modules, or of the bundle',
+    name: 'publish a link as node_modules, or as the bundle',
     files: () => ({ 'index.ts': `import x from 'dir'; console.debug(x);` }),
     prepare: async (dir, { canary }) => {
       mkdirSync(join(dir, 'node_modules'));

@@ -1,4 +1,4 @@
-/** What a project may try while it is built: none of it runs, and none of the machine is read. */
+/** Attacks during a build: nothing runs, and no file of the machine is read. */
 import type { BuildAttack } from '../lab/build-attack.ts';
 import { costs } from './build-costs.ts';
 import { installs } from './build-installs.ts';

@@ -11,7 +11,7 @@ export const inputCosts = [
   { name: 'a query and headers of the largest size', ...harmless },
   { name: 'a form of many parts, of many headers, of many boundaries', ...harmless },
   { name: 'a message of 13 MiB of many members over gRPC', ...harmless },
-  { name: 'manifests of 64 KiB whose schemas and settings are all members or levels', ...harmless },
-  { name: 'frames of log lines with as many lines, levels and members as fit', ...harmless },
-  { name: 'a CDP command of 16 MiB, in each form that is dear to read', ...harmless },
+  { name: 'manifests of 64 KiB with the most members or levels', ...harmless },
+  { name: 'frames of log lines with the most lines, levels and members', ...harmless },
+  { name: 'a CDP command of 16 MiB, in each form that is expensive to read', ...harmless },
 ] as const satisfies readonly Attack[];

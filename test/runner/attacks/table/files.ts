@@ -1,4 +1,4 @@
-/** Reading what is not its own, writing where it may not, filling what is shared. */
+/** Reading foreign files, writing outside its mounts, filling shared space. */
 import { type Attack, fails, refused } from '../lab/attack.ts';
 
 const fill = (dir: string): string => `
@@ -25,7 +25,7 @@ export const files: readonly Attack[] = [
     ending: refused,
   },
   {
-    name: 'read files that every user may read: /etc/passwd, /home, /var',
+    name: 'read public files: /etc/passwd, /home, /var',
     body: read("'/etc/passwd'", "'/home'", "'/var'", "'/usr/share'", "'/sys/kernel'"),
     ending: refused,
     hasControl: true,
@@ -44,7 +44,7 @@ export const files: readonly Attack[] = [
     ending: refused,
   },
   {
-    name: 'walk out through /proc/*/root and /proc/*/cwd',
+    name: 'leave the jail through /proc/*/root and /proc/*/cwd',
     body: read(
       ...["'/proc/1/root/etc/passwd'", "'/proc/self/root/etc/passwd'"],
       ...["'/proc/self/cwd/../../../../../etc/passwd'", "'/proc/thread-self/root/etc/shadow'"],
@@ -52,7 +52,7 @@ export const files: readonly Attack[] = [
     ending: refused,
   },
   {
-    name: 'follow a link that it has made itself',
+    name: 'follow a link of its own',
     body: `const { symlinkSync, readFileSync } = builtin('fs');
       const link = process.env.TMPDIR + '/link';
       symlinkSync('/etc/passwd', link);
@@ -62,21 +62,21 @@ export const files: readonly Attack[] = [
     hasControl: true,
   },
   {
-    name: "read another project's bundles, and what else the runner keeps",
+    name: "read other projects' bundles and other files of the runner",
     body: read('params.runDir', "params.runDir + '/h1'", "params.runDir + '/h1/fn'"),
     ending: refused,
     hasControl: true,
   },
   {
-    name: 'learn which files there are, how large and how old',
+    name: 'find the existence, size and age of files',
     body: `const { statSync } = builtin('fs');
       return all({ mine: () => statSync(params.secret), users: () => statSync('/etc/shadow') });`,
     ending: refused,
-    landlock: { type: 'open', why: 'of a path that it knows, it learns size, times and owner' },
+    landlock: { type: 'open', why: 'size, times and owner of a known path' },
     hasControl: true,
   },
   {
-    name: 'change the code that runs it, and its own bundle',
+    name: 'change the code of its host, and its own bundle',
     body: `const { openSync } = builtin('fs');
       const paths = [process.execPath, process.argv[1], new URL(import.meta.url).pathname];
       return all(Object.fromEntries(paths.map((path) => [path, () => openSync(path, 'a')])));`,
@@ -103,7 +103,7 @@ export const files: readonly Attack[] = [
     name: 'fill the disk through its temporary directory',
     body: fill('process.env.TMPDIR'),
     ending: refused,
-    landlock: { type: 'open', why: 'a file has 64 MiB at most, their number is not limited' },
+    landlock: { type: 'open', why: '64 MiB per file, any number of files' },
   },
   {
     name: 'fill the shared memory of the machine',

@@ -1,7 +1,7 @@
-/** Saying too much, or what only the host says, to the one who listens. */
+/** Too much output, and forged messages to the supervisor. */
 import { type Attack, type Ending, fails, lost } from '../lab/attack.ts';
 
-/** Writes bytes to each socket: one of them is the host's own way to the supervisor. */
+/** Writes bytes to each socket: one of them is the host's control connection. */
 const say = (bytes: string): string => `const fs = builtin('fs');
   const bytes = ${bytes};
   let said = 0;
@@ -39,7 +39,7 @@ export const floods: readonly Attack[] = [
     },
   },
   {
-    name: 'write 8 MiB past the console, to the descriptors of the process',
+    name: 'write 8 MiB to the descriptors of the process',
     body: `const fs = builtin('fs');
       for (let i = 0; i < 16; i++) {
         try { fs.writeSync(1 + i % 2, Buffer.alloc(1 << 19, 'x')); } catch {}
@@ -58,13 +58,13 @@ export const floods: readonly Attack[] = [
     ending: fails(/^x{1000,16384}$/),
   },
   {
-    name: "speak for another project's invocation",
+    name: "send messages for another project's invocation",
     body: say(frame(`{ type: 'result', id: 'victim' }`)),
     ending: hostile,
     deno: unheard,
   },
   {
-    name: 'say what is no frame',
+    name: 'send an invalid frame',
     body: say(frame(`{ type: 'what' }`)),
     ending: hostile,
     deno: unheard,
@@ -76,13 +76,13 @@ export const floods: readonly Attack[] = [
     deno: unheard,
   },
   {
-    name: 'say ready again, with the port of somebody else',
+    name: 'send ready again, with a port of another process',
     body: say(frame(`{ type: 'ready', cdpPort: params.port }`)),
     ending: hostile,
     deno: unheard,
   },
   {
-    name: 'open every descriptor that it can',
+    name: 'use up all descriptors',
     body: `const fs = builtin('fs');
       const own = new URL(import.meta.url);
       try { for (;;) fs.openSync(own); } catch (error) { return error.code; }`,

@@ -1,4 +1,4 @@
-/** Changing the language under whoever runs next on its thread. */
+/** Changing the language for the next run on its thread. */
 import { type Attack, fails } from '../lab/attack.ts';
 
 const gives = (value: unknown) => ({ type: 'gives', value }) as const;
@@ -12,12 +12,12 @@ export const language: readonly Attack[] = [
     ending: gives('done'),
   },
   {
-    name: 'replace what everybody calls',
+    name: 'replace common built-in functions',
     body: `Array.prototype.map = () => 'evil'; JSON.stringify = () => '"evil"'; return 'done';`,
     ending: gives('done'),
   },
   {
-    name: 'replace what its outcome is told with',
+    name: 'replace the functions that report its outcome',
     body: `const { MessagePort } = builtin('worker_threads');
       MessagePort.prototype.postMessage = () => {}; MessagePort.prototype.close = () => {};
       return 'done';`,
@@ -45,22 +45,22 @@ export const language: readonly Attack[] = [
     ending: fails(/process\.exit\(3\)/),
   },
   {
-    name: 'end its thread while its entry file is loaded',
+    name: 'end its thread while its entry file loads',
     source: `process.exit(4); ${MODULE_END}`,
     ending: fails(/process\.exit\(4\)/),
   },
   {
-    name: 'throw while its entry file is loaded',
+    name: 'throw while its entry file loads',
     source: `throw new Error('at the top'); ${MODULE_END}`,
     ending: fails(/^at the top$/),
   },
   {
-    name: 'a result that throws when it is read',
+    name: 'a result that throws on access',
     body: `return { toJSON() { throw new Error('unreadable'); } };`,
     ending: fails(/unreadable/),
   },
   {
-    name: 'a result that never ends to be read',
+    name: 'a result with an endless getter',
     body: `return { toJSON() { return { next: this }; } };`,
     ending: fails(/cannot be written|call stack/i),
   },

@@ -1,11 +1,11 @@
 /**
- * Requests of a web page to tools on the machine of the person who looks at it. A page is in a
- * Chrome without a jail, and its site's name may lead to this machine (DNS rebinding). Run by
- * test/runner/attacks/local-tools.test.ts: all attempts say no, and nothing has run or is stored.
+ * Requests of a web page to tools on its visitor's machine. The page is in a Chrome without a jail,
+ * and its site's name may resolve to this machine (DNS rebinding). Run by
+ * test/runner/attacks/local-tools.test.ts: all attempts fail, and nothing was run or stored.
  */
 import { type Attack, refused } from '../lab/attack.ts';
 
-/** Which server the page's own name leads to: another one of the site, or a tool (rebinding). */
+/** The server that the page's own name resolves to: the site's, or a tool (rebinding). */
 export type LocalAttack = Attack & { from: 'site' | 'dev' | 'metrics' | 'gateway'; body: string };
 
 const everywhere = {
@@ -14,7 +14,7 @@ const everywhere = {
   deno: { type: 'unrun' },
 } as const satisfies Partial<Attack>;
 
-/** Of what a page may send without leave: no answer is readable. */
+/** Sent without permission (CORS): no response is readable. */
 const SIMPLE = `
 const simple = (url, body) => Promise.allSettled([
   fetch(url, { method: 'POST', mode: 'no-cors', body }),
@@ -58,7 +58,7 @@ const INVOKE = `'/v1/functions/hit/invoke'`;
 export const localTools: readonly LocalAttack[] = [
   attack(
     'site',
-    'run a function of `tabern dev` by a request that a page may send without leave',
+    'run a function of `tabern dev` by a simple cross-site request',
     `for (const host of aim.dev) await simple('http://' + host + ${INVOKE}, '{"params":{}}');
      return {};`,
   ),
@@ -72,12 +72,12 @@ export const localTools: readonly LocalAttack[] = [
   ),
   attack(
     'site',
-    'the same by JSON, and read the answer',
+    'the same by JSON, and read the response',
     `return each(aim.dev, (host) => json('http://' + host + ${INVOKE}));`,
   ),
   attack(
     'dev',
-    'the same from a name of its own that leads to `tabern dev`',
+    'the same by DNS rebinding to `tabern dev`',
     `return all({ json: () => json(${INVOKE}), look: () => fetch('/').then(read) });`,
   ),
   attack(
@@ -87,12 +87,12 @@ export const localTools: readonly LocalAttack[] = [
   ),
   attack(
     'metrics',
-    'the same from a name of its own that leads there',
+    'read /metrics by DNS rebinding',
     `return all({ look: () => fetch('/metrics').then(read) });`,
   ),
   attack(
     'site',
-    'make a session, a context or a webhook at the gateway without a key',
+    'create a session, a context or a webhook at the gateway without a key',
     `for (const host of aim.gateway)
        for (const noun of ['sessions', 'contexts', 'webhooks']) {
          await simple('http://' + host + '/v1/' + noun, '{}');
@@ -102,13 +102,13 @@ export const localTools: readonly LocalAttack[] = [
   ),
   attack(
     'site',
-    'read the gateway by a key of its own guess',
+    'read from the gateway with a guessed key',
     `const headers = { 'x-svc-api-key': 'svc_guess', authorization: 'Bearer svc_guess' };
      return each(aim.gateway, (host) => json('http://' + host + '/v1/sessions', headers));`,
   ),
   attack(
     'gateway',
-    'the same from a name of its own that leads to the gateway',
+    'the same by DNS rebinding to the gateway',
     `return all({ make: () => json('/v1/sessions'),
        list: () => fetch('/v1/sessions').then(read) });`,
   ),
@@ -122,7 +122,7 @@ export const localTools: readonly LocalAttack[] = [
   ),
   attack(
     'site',
-    'send requests and open WebSockets to every port that the service and its tools listen on',
+    'send requests and open WebSockets to every port of the service and its tools',
     `for (const host of aim.ports) await simple('http://' + host + '/', '{}');
      return all({
        ...Object.fromEntries(aim.ports.map((host) => ['read ' + host,

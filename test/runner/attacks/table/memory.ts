@@ -1,4 +1,4 @@
-/** Never ending, and taking all the memory there is. */
+/** Endless runs, and use of all memory. */
 import { type Attack, atMost, ended, fails, own } from '../lab/attack.ts';
 
 /** Its own run fails, or its process is lost. */
@@ -12,12 +12,12 @@ export const memory: readonly Attack[] = [
     ending: ended,
   },
   {
-    name: 'a regular expression that takes for ever',
+    name: 'an endless regular expression',
     body: `console.log('begun'); return /^(a+)+$/.test('a'.repeat(64) + 'b');`,
     ending: ended,
   },
   {
-    name: 'a wait that nobody ends (Atomics.wait)',
+    name: 'an endless wait (Atomics.wait)',
     body: `console.log('begun');
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);`,
     ending: ended,
@@ -57,7 +57,7 @@ export const memory: readonly Attack[] = [
     ending: noMemory,
   },
   {
-    name: 'a flood of messages that nobody reads',
+    name: 'a flood of unread messages',
     body: `const { port1, port2 } = new MessageChannel();
       globalThis.kept = port2;
       console.log('begun');

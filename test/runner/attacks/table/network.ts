@@ -1,4 +1,4 @@
-/** Reaching others than its own browser and the public internet. */
+/** Reaching anything except its own browser and the public internet. */
 import { type Attack, refused } from '../lab/attack.ts';
 
 const PROXY = `const proxy = new URL(process.env.HTTP_PROXY);
@@ -35,12 +35,12 @@ export const network: readonly Attack[] = [
     hasControl: true,
   },
   {
-    name: 'ask the metadata service of a cloud',
+    name: 'request the metadata service of a cloud',
     body: to("{ host: '169.254.169.254', port: 80 }"),
     ending: refused,
   },
   {
-    name: 'connect to the local network, and straight to the internet',
+    name: 'connect to the local network, and to the internet without the proxy',
     body: to("{ host: '10.0.0.1', port: 80 }", "{ host: '8.8.8.8', port: 53 }"),
     ending: refused,
   },
@@ -57,7 +57,7 @@ export const network: readonly Attack[] = [
     ending: refused,
   },
   {
-    name: 'connect to a unix socket of the machine that everybody may use',
+    name: 'connect to a public unix socket of the machine',
     body: to('{ path: params.socket }'),
     ending: refused,
     hasControl: true,

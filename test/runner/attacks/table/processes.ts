@@ -29,7 +29,7 @@ export const processes: readonly Attack[] = [
     hasControl: true,
   },
   {
-    name: 'open a thread with flags of its own, and read files from there',
+    name: 'open a thread with its own flags, and read files from there',
     body: `const { Worker } = builtin('worker_threads');
       const code = \`const { parentPort } = require('worker_threads');
         let said; try { said = 'yes: ' + require('fs').readFileSync('/etc/passwd') }
@@ -51,7 +51,7 @@ export const processes: readonly Attack[] = [
     deno: fails(/Requires sys access/),
   },
   {
-    name: "run, load, read, write, signal and connect by Deno's own interface, where there is one",
+    name: "run, load, read, write, signal and connect by Deno's own interface",
     body: `const { Deno } = globalThis;
       return all({ run: () => new Deno.Command('/bin/sh', { args: ['-c', 'id'] }).outputSync(),
         load: () => Deno.dlopen('/lib/libc.so.6', {}),
@@ -69,13 +69,13 @@ export const processes: readonly Attack[] = [
     ending: refused,
   },
   {
-    name: 'signal a process of the service, or all there are',
+    name: 'signal a process of the service, or all processes',
     body: `return all({ one: () => process.kill(params.pid, 0) });`,
     ending: refused,
     hasControl: true,
   },
   {
-    name: 'take the processor away from a process of the service',
+    name: 'lower the CPU priority of a process of the service',
     body: `const { setPriority } = builtin('os');
       return all({ nice: () => setPriority(params.pid, 19) });`,
     ending: refused,

@@ -1,4 +1,4 @@
-/** Which commands reach Chrome: each rule with what passes it and what breaks it. */
+/** Which commands reach Chrome: each rule with a command that passes and one that is refused. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Decision, decide, isOpenUrl } from '../../../../runner/browser/cdp/command-policy.ts';
@@ -19,7 +19,7 @@ function paramsOf(decision: Decision): unknown {
   return decision.kind === 'rewritten' ? decision.command.params : decision.kind;
 }
 
-rules('what ends, opens or tells about the machine is refused', () => {
+rules('commands that end the browser, open programs or reveal the machine are refused', () => {
   const refused = [
     'Browser.crash',
     'Browser.crashGpuProcess',
@@ -47,14 +47,14 @@ rules('what ends, opens or tells about the machine is refused', () => {
   for (const method of refused) assert.is(decisionOn(method).kind, 'refuse', method);
 });
 
-rules('ordinary commands pass as they are', () => {
+rules('ordinary commands pass unchanged', () => {
   const methods = ['Runtime.evaluate', 'Page.captureScreenshot', 'Target.getTargets', 'Page.crash'];
   for (const method of [...methods, 'constructor', '__proto__.x', 'toString', '']) {
     assert.is(decisionOn(method, {}).kind, 'allow', method);
   }
 });
 
-rules('only web URLs are opened, however they are written', () => {
+rules('only web URLs are opened, however they are spelled', () => {
   const open = [
     ...['http://a/', 'HTTPS://a', 'data:text/html,x', 'blob:http://a/1'],
     ...['about:blank', 'about:blank#x', 'about:srcdoc', 'chrome-extension://abc/page.html'],
@@ -85,7 +85,7 @@ rules('only web URLs are opened, however they are written', () => {
   assert.is(decisionOn('Target.createTarget', { url: '' }).kind, 'allow');
 });
 
-rules('Chrome itself answers what is no URL, unless its parser might find a closed scheme', () => {
+rules('an invalid URL is left to Chrome, unless its parser might find a refused scheme', () => {
   for (const url of ['not a url', '//x', 'http://[', '', ' HTTP://[', '/etc/passwd', 'a b']) {
     assert.is(decisionOn('Page.navigate', { url }).kind, 'allow', url);
   }
@@ -145,7 +145,7 @@ rules('the proxy of a browser context is a route, and never Chrome’s', () => {
   assert.is(decisionOn('Target.createBrowserContext', { proxyServer: 'ftp://p' }).kind, 'refuse');
 });
 
-rules('a page is given uploads by the name that clients know', () => {
+rules('a page gets uploads by the path that clients use', () => {
   const named = { nodeId: 1, files: ['/tmp/.uploads/a b.txt', '/data/uploads/c'] };
   const placed = { nodeId: 1, files: ['/data/uploads/a b.txt', '/data/uploads/c'] };
   for (const [method, wrap] of [
@@ -160,11 +160,11 @@ rules('a page is given uploads by the name that clients know', () => {
   assert.is(out.kind, 'refuse');
 });
 
-rules('the session’s extension can be asked for', () => {
+rules('the session’s extension can be listed', () => {
   assert.is(decisionOn('Extensions.getExtensions', {}).kind, 'allow');
 });
 
-rules('a page is given uploads of the session only', () => {
+rules('a page gets uploads of the session only', () => {
   const give = (files: unknown): string[] => [
     decisionOn('DOM.setFileInputFiles', { files }).kind,
     decisionOn('Input.dispatchDragEvent', { data: { files } }).kind,
@@ -180,7 +180,7 @@ rules('tracing stays within the browser', () => {
   assert.is(decisionOn('Tracing.start', { perfettoConfig: 'x' }).kind, 'refuse');
 });
 
-rules('Browser.close is the end of the client, not of the browser', () => {
+rules('Browser.close ends the client, not the browser', () => {
   assert.is(decisionOn('Browser.close').kind, 'leave');
 });
 

@@ -6,7 +6,7 @@ import type { Pipe } from '../../../../runner/browser/cdp/pipe.ts';
 
 const test = suite('runner/browser/cdp/latency-metrics');
 
-/** A pipe that keeps what is written and says what it is told to. */
+/** A pipe that records writes and receives messages from the test. */
 async function openFake() {
   const listeners = new Map<string, (raw: Buffer) => void>();
   const written: string[] = [];
@@ -27,7 +27,7 @@ async function openFake() {
   return { pipe, say, count, written };
 }
 
-test('one command at a time is timed, by its own answer and no other', async () => {
+test('one command at a time is measured, by its own response', async () => {
   const { pipe, say, count, written } = await openFake();
   const heard: string[] = [];
   pipe.claim('A', (raw) => heard.push(`A ${raw}`));
@@ -49,7 +49,7 @@ test('one command at a time is timed, by its own answer and no other', async () 
   assert.ok(pipe.isPaused);
 });
 
-test('a session that goes takes its sample along', async () => {
+test('the end of a session drops its sample', async () => {
   const { pipe, say, count } = await openFake();
   pipe.claim('A', () => undefined);
   pipe.write(Buffer.from(JSON.stringify({ id: 1, method: 'Page.enable', sessionId: 'A' })));

@@ -49,7 +49,7 @@ async function seenAt(url: string, client: Raw, session: string): Promise<unknow
 for (const launch of ENGINES) {
   const engine = 'program' in launch ? 'Chromium' : 'headless-shell';
 
-  test(`${engine}: a medium and a platform outlive a navigation to another site`, async () => {
+  test(`${engine}: a medium and a platform survive a navigation to another site`, async () => {
     await using lab = await openLab({ allow: ['127.0.0.0/8'], ...launch });
     const client = await openRaw(lab.connectUrl);
     const { targetId, session } = await newPage(lab, client);
@@ -64,7 +64,7 @@ for (const launch of ENGINES) {
     await client.closed;
   });
 
-  test(`${engine}: an override that a client removes is gone`, async () => {
+  test(`${engine}: an override that a client removes is removed`, async () => {
     await using lab = await openLab({ allow: ['127.0.0.0/8'], ...launch });
     const client = await openRaw(lab.connectUrl);
     const { targetId, session } = await newPage(lab, client);
@@ -89,7 +89,7 @@ for (const launch of ENGINES) {
     await next.closed;
   });
 
-  test(`${engine}: an override outlives a session of the runner that ends`, async () => {
+  test(`${engine}: an override survives the end of a session of the runner`, async () => {
     await using lab = await openLab({ allow: ['127.0.0.0/8'], ...launch });
     const client = await openRaw(lab.connectUrl);
     const { targetId, session } = await newPage(lab, client);
@@ -104,7 +104,7 @@ for (const launch of ENGINES) {
     await client.closed;
   });
 
-  test(`${engine}: a client that leaves gives way to the override of the other`, async () => {
+  test(`${engine}: when a client disconnects, the override of the other applies`, async () => {
     await using lab = await openLab({ allow: ['127.0.0.0/8'], ...launch });
     const client = await openRaw(lab.connectUrl);
     const { targetId, session } = await newPage(lab, client);

@@ -1,4 +1,4 @@
-/** The pages of a real Chrome: their numbers, their coming and going; no client notices us. */
+/** The pages of a real Chrome: their numbers, opening and closing; clients are not affected. */
 import { type Browser, type Page as ClientPage, chromium } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -14,7 +14,7 @@ async function firstPage(browser: Browser): Promise<ClientPage> {
   return page;
 }
 
-pages('pages are numbered as they open, popups and other contexts too, and end', async () => {
+pages('pages are numbered in order of opening, popups and other contexts included', async () => {
   await using lab = await openLab({ allow: ['127.0.0.1/32'] });
   const list = await openPages(lab.chrome);
   const ended: number[] = [];
@@ -42,7 +42,7 @@ pages('pages are numbered as they open, popups and other contexts too, and end',
   await browser.close();
 });
 
-pages('a script that opens a popup goes on, though no client lets the popup run', async () => {
+pages('a script that opens a popup continues without a client that resumes the popup', async () => {
   for (const launch of [{}, { program: '/usr/bin/chromium' }]) {
     await using lab = await openLab({ allow: [], ...launch });
     const list = await openPages(lab.chrome);
@@ -75,7 +75,7 @@ pages('a page that a client brings to the front is the active one', async () => 
   await browser.close();
 });
 
-pages('an address, a title and the active page are told when they change', async () => {
+pages('changes of address, title and active page are reported', async () => {
   await using lab = await openLab({ allow: ['127.0.0.1/32'] });
   const list = await openPages(lab.chrome);
   let changes = 0;
@@ -103,7 +103,7 @@ pages('an address, a title and the active page are told when they change', async
   await browser.close();
 });
 
-pages('who asks twice shares one watch, and its sessions work beside a client', async () => {
+pages('two callers share one list, and its sessions work beside a client', async () => {
   await using lab = await openLab({ allow: ['127.0.0.1/32'] });
   const [list, again] = await Promise.all([openPages(lab.chrome), openPages(lab.chrome)]);
   assert.is(list, again);
@@ -121,7 +121,7 @@ pages('who asks twice shares one watch, and its sessions work beside a client', 
   await browser.close();
 });
 
-pages('what is prepared runs before the code of a page, and a failing one holds none', async () => {
+pages('a preparation runs before the code of a page, and a failing one holds no page', async () => {
   await using lab = await openLab({ allow: ['127.0.0.1/32'] });
   const list = await openPages(lab.chrome);
   const source = 'globalThis.prepared = true';
@@ -144,29 +144,32 @@ pages('what is prepared runs before the code of a page, and a failing one holds 
   await browser.close();
 });
 
-pages('a page that hangs or crashes keeps its number, and others are told as before', async () => {
-  await using lab = await openLab({ allow: ['127.0.0.1/32'] });
-  const list = await openPages(lab.chrome);
-  const browser = await chromium.connectOverCDP(lab.connectUrl);
-  const page = await firstPage(browser);
-  const [first] = list.open();
-  const hung = first?.session.call('Runtime.evaluate', { expression: 'for (;;) {}' });
-  const second = await (await browser.newContext()).newPage();
-  await second.goto(lab.siteUrl);
-  assert.equal(
-    list.open().map(({ id }) => id),
-    [0, 1],
-  );
-  assert.match(await String(await hung?.catch(String)), /2000 ms/);
-  const crashed = page.waitForEvent('crash');
-  await first?.session.call('Page.crash').catch(() => undefined); // never answered
-  await crashed;
-  assert.is(list.open().length, 2);
-  await lab.chrome.pipe.call('Target.getTargets');
-  await browser.close();
-});
+pages(
+  'a page that hangs or crashes keeps its number, and other pages are reported as before',
+  async () => {
+    await using lab = await openLab({ allow: ['127.0.0.1/32'] });
+    const list = await openPages(lab.chrome);
+    const browser = await chromium.connectOverCDP(lab.connectUrl);
+    const page = await firstPage(browser);
+    const [first] = list.open();
+    const hung = first?.session.call('Runtime.evaluate', { expression: 'for (;;) {}' });
+    const second = await (await browser.newContext()).newPage();
+    await second.goto(lab.siteUrl);
+    assert.equal(
+      list.open().map(({ id }) => id),
+      [0, 1],
+    );
+    assert.match(await String(await hung?.catch(String)), /2000 ms/);
+    const crashed = page.waitForEvent('crash');
+    await first?.session.call('Page.crash').catch(() => undefined); // never answered
+    await crashed;
+    assert.is(list.open().length, 2);
+    await lab.chrome.pipe.call('Target.getTargets');
+    await browser.close();
+  },
+);
 
-pages('when Chrome is gone its pages are closed and no call waits', async () => {
+pages('the end of Chrome closes its pages and settles all calls', async () => {
   await using lab = await openLab({ allow: [] });
   const list = await openPages(lab.chrome);
   const [page] = list.open();

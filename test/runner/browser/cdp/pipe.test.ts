@@ -1,4 +1,4 @@
-/** Messages between NULs: cut, matched, routed. */
+/** Messages separated by NUL: split, matched, routed. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
@@ -24,7 +24,7 @@ function ends() {
   return { toChrome, fromChrome, pipe: openPipe(toChrome, fromChrome) };
 }
 
-pipe('messages are whole however the bytes were cut', () => {
+pipe('messages are complete however the bytes are split', () => {
   const whole = Buffer.from('{"a":1}\0{}\0{"text":"é"}\0');
   for (let size = 1; size <= whole.length; size += 1) {
     const got: string[] = [];
@@ -34,14 +34,14 @@ pipe('messages are whole however the bytes were cut', () => {
   }
 });
 
-pipe('the session is read from the tail, and from nowhere else', () => {
+pipe('the session id is read from the tail only', () => {
   const tail = `,"sessionId":"${SESSION}"}`;
   assert.is(cdpSessionOf(Buffer.from(`{"id":1,"result":{}${tail}`)), SESSION);
   assert.is(cdpSessionOf(Buffer.from(`{"method":"x","params":{"a":1${tail}}`)), undefined);
   assert.is(cdpSessionOf(Buffer.from('{"id":1,"result":{}}')), undefined);
 });
 
-pipe('an answer settles its call, an error rejects it', async () => {
+pipe('a response resolves its call, an error rejects it', async () => {
   const { toChrome, fromChrome, pipe } = ends();
   const sent = once(toChrome, 'data');
   const [good, bad] = [pipe.call('A.a', { x: 1 }), pipe.call('B.b').catch(String)];
@@ -56,7 +56,7 @@ pipe('an answer settles its call, an error rejects it', async () => {
   assert.is(String((await sent)[0]), both.join(''), 'in one write');
 });
 
-pipe('the end of Chrome rejects who waits and who comes later', async () => {
+pipe('the end of Chrome rejects pending and later calls', async () => {
   const { fromChrome, pipe } = ends();
   const waiting = pipe.call('A.a').catch(String);
   fromChrome.end();
@@ -65,7 +65,7 @@ pipe('the end of Chrome rejects who waits and who comes later', async () => {
   assert.match(String(await pipe.call('A.a').catch(String)), /gone/);
 });
 
-pipe('an answer to a number of a client is not taken for ours', async () => {
+pipe("a response to a client's id settles no call of the runner", async () => {
   const { fromChrome, pipe } = ends();
   const call = pipe.call('A.a');
   const gone = '{"error":{"code":-32001,"message":"Session with given id not found."}';
@@ -80,7 +80,7 @@ pipe('an answer to a number of a client is not taken for ours', async () => {
   assert.equal(heard, [-1, 0, 1, 2]);
 });
 
-pipe('ids of commands on sessions are no two the same, and all of one length', () => {
+pipe('ids of commands on sessions are unique and have one length', () => {
   const { pipe } = ends();
   const ids = Array.from({ length: 1_000 }, () => pipe.newId());
   assert.is(new Set(ids).size, ids.length);
@@ -92,7 +92,7 @@ for (const [what, message] of [
   ['JSON that is no message', 'null\0'],
   ['a broken message of a session', `{"method",${SESSION_TAIL}\0`],
 ]) {
-  pipe(`a Chrome that writes ${what} is given up, and nothing throws`, async () => {
+  pipe(`a Chrome that writes ${what}ends its pipe, and nothing throws`, async () => {
     const { toChrome, fromChrome, pipe } = ends();
     pipe.claim(SESSION, (raw) => void JSON.parse(raw.toString()));
     const call = pipe.call('A.a').catch(String);
@@ -103,7 +103,7 @@ for (const [what, message] of [
   });
 }
 
-pipe('of a message beyond the limit only the tail is kept, and the next one comes whole', () => {
+pipe('only the tail of a message above the limit is kept, and the next message is complete', () => {
   const whole: string[] = [];
   const tails: string[] = [];
   const feed = splitter((message) => whole.push(message.toString()), {
@@ -118,7 +118,7 @@ pipe('of a message beyond the limit only the tail is kept, and the next one come
   assert.equal(tails, Array(4).fill(`,${SESSION_TAIL}`));
 });
 
-pipe('who claimed a session hears that a message of it was too long', async () => {
+pipe('a message that is too long is reported to the listener of its session', async () => {
   const { fromChrome, pipe } = ends();
   const got: string[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -133,7 +133,7 @@ pipe('who claimed a session hears that a message of it was too long', async () =
   assert.is(got.length, 1);
 });
 
-pipe('a session goes to who claimed it, raw; others see nothing', async () => {
+pipe('messages of a session reach its listener only, unchanged', async () => {
   const { fromChrome, pipe } = ends();
   const got: string[] = [];
   const events: string[] = [];
@@ -152,7 +152,7 @@ pipe('a session goes to who claimed it, raw; others see nothing', async () => {
 pipe(
   'after news alone reading rests, but not while an answer is awaited or within a message',
   async () => {
-    // what its stdin is told comes back as what Chrome says
+    // its output is its input: written messages return as messages of Chrome
     const child = spawn('sh', ['-c', 'exec cat >&4'], {
       stdio: ['pipe', 'ignore', 'inherit', 'pipe', 'pipe'],
     });
@@ -199,7 +199,7 @@ function stopsOf(stream: Readable): () => number {
   return () => count;
 }
 
-pipe('reading stops while anyone pauses it', () => {
+pipe('reading stops while at least one owner pauses it', () => {
   const { fromChrome, pipe } = ends();
   const [one, two] = [{}, {}];
   pipe.pause(one);

@@ -1,4 +1,4 @@
-/** When Chrome is read: what waits in the kernel is heard later, and nothing else. */
+/** Reading from Chrome's pipe pauses after network events only. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -59,7 +59,7 @@ async function openLab(restMs?: number) {
   };
 }
 
-pace('after news nothing is read, until somebody asks something', async () => {
+pace('after network events nothing is read until a command is sent', async () => {
   using lab = await openLab(FOREVER_MS);
   await lab.hear(NEWS);
   await lab.hearNothing(OTHER);
@@ -68,12 +68,12 @@ pace('after news nothing is read, until somebody asks something', async () => {
   assert.equal(lab.heard, [NEWS, OTHER]);
 });
 
-pace('a rest ends by itself', async () => {
+pace('a pause ends by itself', async () => {
   using lab = await openLab();
   for (let times = 0; times < 3; times += 1) await lab.hear(NEWS);
 });
 
-pace('after anything else there is none', async () => {
+pace('other messages cause no pause', async () => {
   for (const other of [
     OTHER,
     '{"method":"Network.requestIntercepted","params":{}}', // its request waits for an answer
@@ -87,7 +87,7 @@ pace('after anything else there is none', async () => {
 });
 
 for (const answer of ['{"id":1,"result":{}}', '{"error":{"message":"gone"},"id":1}']) {
-  pace(`while ${answer} is awaited all is read at once`, async () => {
+  pace(`while ${answer}is pending, reading is not paced`, async () => {
     using lab = await openLab(FOREVER_MS);
     lab.pace.onCommand();
     await lab.hear(NEWS);
@@ -98,7 +98,7 @@ for (const answer of ['{"id":1,"result":{}}', '{"error":{"message":"gone"},"id":
   });
 }
 
-pace('what we ask meanwhile makes nobody wait for an answer that takes long', async () => {
+pace('a later command does not delay a slow response', async () => {
   using lab = await openLab(FOREVER_MS);
   lab.pace.onCommand();
   lab.pass(100);
@@ -108,7 +108,7 @@ pace('what we ask meanwhile makes nobody wait for an answer that takes long', as
   await lab.hearNothing(NEWS);
 });
 
-pace('who disposes of it while it rests still hears the end', async () => {
+pace('after a dispose during a pause the end of the stream is still read', async () => {
   using lab = await openLab(FOREVER_MS);
   await lab.hear(NEWS);
   lab.chrome.end(OTHER);
@@ -117,7 +117,7 @@ pace('who disposes of it while it rests still hears the end', async () => {
   assert.equal(lab.heard, [NEWS, OTHER]);
 });
 
-pace('an answer that takes long is not waited for', async () => {
+pace('a slow response stops no pause', async () => {
   using lab = await openLab(FOREVER_MS);
   lab.pace.onCommand();
   lab.pass(100);

@@ -1,4 +1,4 @@
-/** Commands of our own to one page. */
+/** Commands of the runner to one page. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../../proto/common/must.ts';
@@ -13,7 +13,7 @@ const test = suite('runner/browser/cdp/target-session');
 const PATIENT = { timeoutMs: 60_000, patienceMs: 60_000 };
 const REFUSAL = 'Not attached to an active page';
 
-test('no command is refused while a page goes from one site to another', async () => {
+test('no command fails while a page navigates to another site', async () => {
   for (const launch of [{}, { program: '/usr/bin/chromium' }]) {
     await using lab = await openLab({ allow: ['127.0.0.0/8'], ...launch });
     const { session } = must((await openPages(lab.chrome)).active, 'the default page');
@@ -35,14 +35,14 @@ test('no command is refused while a page goes from one site to another', async (
   }
 });
 
-test('what Chrome refuses for another reason rejects as Chrome says', async () => {
+test('any other error of Chrome rejects with its message', async () => {
   await using lab = await openLab({ allow: [] });
   const { session } = must((await openPages(lab.chrome)).active, 'the default page');
   const answer = session.call('Page.handleJavaScriptDialog', { accept: true });
   assert.match(String(await errorOf(answer)), /No dialog is showing/);
 });
 
-/** A page that never arrives, and what it was asked. */
+/** A page that never arrives, and the calls that it received. */
 function openBetween() {
   const asked: string[] = [];
   let answer: (raw: Buffer) => void = () => undefined;
@@ -68,7 +68,7 @@ function openBetween() {
   return { asked, fallSilent, session: openTargetSession(pipe as Pipe, 'session') };
 }
 
-test('what is refused so without end is asked until its time is over', async () => {
+test('a command that keeps failing is retried until its timeout', async () => {
   const { asked, session } = openBetween();
   const error = await errorOf(session.call('Page.reload', {}, { timeoutMs: 200 }));
   assert.is(String(error), `Error: ${REFUSAL}`);
@@ -77,7 +77,7 @@ test('what is refused so without end is asked until its time is over', async () 
   assert.ok(asked.lastIndexOf('Page.reload') < asked.indexOf('Page.close'), asked.join());
 });
 
-test('what is not wanted any more is not asked again', async () => {
+test('an aborted command is not retried', async () => {
   const { asked, session } = openBetween();
   const wanted = new AbortController();
   const withdrawn = errorOf(session.call('Page.reload', {}, { ...PATIENT, signal: wanted.signal }));
@@ -86,7 +86,7 @@ test('what is not wanted any more is not asked again', async () => {
   assert.equal(asked, ['Page.reload']);
 });
 
-test('what was refused and then gets no answer waits as long as what was not', async () => {
+test('a retried command without a response has the full timeout', async () => {
   const { session, fallSilent } = openBetween();
   const answer = errorOf(session.call('Page.reload', {}, { ...PATIENT, timeoutMs: 100 }));
   await Promise.resolve(); // it is refused
@@ -94,7 +94,7 @@ test('what was refused and then gets no answer waits as long as what was not', a
   assert.match(String(await answer), /no response to Page.reload within 100 ms/);
 });
 
-test('the end of a page is told to what waits for it between two processes', async () => {
+test('the end of a page rejects commands that wait for its next process', async () => {
   const { asked, session } = openBetween();
   const waiting = errorOf(session.call('Page.reload', {}, PATIENT));
   const event = errorOf(session.once('Page.loadEventFired', PATIENT));
@@ -105,7 +105,7 @@ test('the end of a page is told to what waits for it between two processes', asy
     assert.match(String(await answer), /the target is gone/);
   }
   const { session: other } = openBetween();
-  await errorOf(other.call('Page.reload', {}, { timeoutMs: 200 })); // it would be asked by then
+  await errorOf(other.call('Page.reload', {}, { timeoutMs: 200 })); // time for a call
   assert.is(asked.length, before);
 });
 

@@ -1,10 +1,10 @@
-/** Sessions of one thread get their turns, whatever another of them does. */
+/** Sessions of one thread get their turns, however busy another session is. */
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openShare, type Share } from '../../../../runner/browser/cdp/thread-share.ts';
+import { Share } from '../../../../runner/browser/cdp/thread-share.ts';
 import { openRaw } from '../../sessions/relay/raw.ts';
 import { openLab, until } from '../lab.ts';
 
@@ -30,10 +30,10 @@ function source() {
   return { calls, pause: () => calls.push('pause'), resume: () => calls.push('resume') };
 }
 
-share('a session that takes much rests while another is at work, then goes on', async () => {
+share('a busy session pauses while another is active, then continues', async () => {
   const { now, work, pass } = openClock();
-  using greedy = openShare(now);
-  using modest = openShare(now);
+  using greedy = new Share(now);
+  using modest = new Share(now);
   const [one, late] = [source(), source()];
   greedy.add(one);
   work(greedy, 500);
@@ -57,10 +57,10 @@ share('a session that takes much rests while another is at work, then goes on', 
   );
 });
 
-share('a session that takes little never rests', () => {
+share('a session with little work never pauses', () => {
   const { now, work, pass } = openClock();
-  using greedy = openShare(now);
-  using modest = openShare(now);
+  using greedy = new Share(now);
+  using modest = new Share(now);
   const calm = source();
   modest.add(calm);
   for (let turn = 0; turn < 100; turn += 1) {
@@ -71,10 +71,10 @@ share('a session that takes little never rests', () => {
   assert.equal(calm.calls, []);
 });
 
-share('the end of a share ends its rest', () => {
+share('the end of a share ends its pause', () => {
   const { now, work } = openClock();
-  const greedy = openShare(now);
-  using modest = openShare(now);
+  const greedy = new Share(now);
+  using modest = new Share(now);
   const one = source();
   greedy.add(one);
   work(modest, 2);
@@ -104,35 +104,38 @@ for (let count = 0; count < 8; count += 1) {
 }
 `;
 
-share('a flood of heavy messages leaves a second tenant its turns, and ends nobody', async () => {
-  await using flooded = await openLab({ allow: [] });
-  await using calm = await openLab({ allow: [] });
-  const tenant = await openRaw(calm.connectUrl);
-  const flood = new Worker(FLOOD, { eval: true, workerData: { url: flooded.connectUrl } });
-  let answers = 0;
-  const ends: string[] = [];
-  flood.on('message', (said: number | string) => {
-    if (typeof said === 'number') answers = said;
-    else ends.push(said);
-  });
-  await until(() => answers > 0, 'the flood');
-  // counted, not timed: a slow or busy machine has the same figures
-  const between: number[] = [];
-  while (between.length < 21) {
-    const before = answers;
-    await tenant.call('Browser.getVersion');
-    await pause(5);
-    between.push(answers - before);
-  }
-  const median = between.sort((one, other) => one - other)[10] ?? 0;
-  const last = answers;
-  await until(() => answers > last, 'the flood goes on');
-  assert.equal(ends, []);
-  assert.ok(median <= 3, `of eight connections ${median} had their turn in each round trip`);
-  if (process.env['COST']) console.log(between);
-  flood.terminate();
-  await once(flood, 'exit');
-  tenant.socket.close();
-});
+share(
+  'a flood of heavy messages does not block a second tenant, and closes no client',
+  async () => {
+    await using flooded = await openLab({ allow: [] });
+    await using calm = await openLab({ allow: [] });
+    const tenant = await openRaw(calm.connectUrl);
+    const flood = new Worker(FLOOD, { eval: true, workerData: { url: flooded.connectUrl } });
+    let answers = 0;
+    const ends: string[] = [];
+    flood.on('message', (said: number | string) => {
+      if (typeof said === 'number') answers = said;
+      else ends.push(said);
+    });
+    await until(() => answers > 0, 'the flood');
+    // counted, not timed: load does not change the counts
+    const between: number[] = [];
+    while (between.length < 21) {
+      const before = answers;
+      await tenant.call('Browser.getVersion');
+      await pause(5);
+      between.push(answers - before);
+    }
+    const median = between.sort((one, other) => one - other)[10] ?? 0;
+    const last = answers;
+    await until(() => answers > last, 'the flood goes on');
+    assert.equal(ends, []);
+    assert.ok(median <= 3, `of eight connections ${median} had their turn in each round trip`);
+    if (process.env['COST']) console.log(between);
+    flood.terminate();
+    await once(flood, 'exit');
+    tenant.socket.close();
+  },
+);
 
 share.run();

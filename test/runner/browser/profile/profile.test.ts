@@ -53,7 +53,7 @@ const nameOf = (program: string) => program.split('/').at(-1);
 for (const [writer, reader] of HERE.flatMap((one) => HERE.map((other) => [one, other] as const))) {
   const name = `${nameOf(writer)}, then ${nameOf(reader)}`;
 
-  profile(`${name}: all that makes a login survives, and no cache`, async () => {
+  profile(`${name}: a login survives, caches do not`, async () => {
     await using dir = tempDirectory();
     using site = await openSite();
     const options = { runDir: dir.path, allow };
@@ -124,7 +124,7 @@ for (const program of HERE) {
   );
 }
 
-profile('caches, locks, links and pipes stay out, and what is written is private', async () => {
+profile('caches, locks, links and pipes are excluded, and unpacked files are private', async () => {
   await using dir = tempDirectory();
   const from = join(dir.path, 'first');
   writeTree(from, {
@@ -167,7 +167,7 @@ profile('caches, locks, links and pipes stay out, and what is written is private
   }
 });
 
-profile('sessionStorage is restored in a Chrome that takes its time', async () => {
+profile('sessionStorage is restored in a slow Chrome', async () => {
   using site = await openSite();
   await using dir = tempDirectory();
   const chrome = await launchOne({ runDir: dir.path, allow });
@@ -193,7 +193,7 @@ profile('sessionStorage is restored in a Chrome that takes its time', async () =
   }
 });
 
-profile('no directory is left of a profile that cannot be unpacked', async () => {
+profile('a profile that cannot be unpacked leaves no directory', async () => {
   await using dir = tempDirectory();
   const from = join(dir.path, 'first');
   writeTree(from, { a: 'x' });

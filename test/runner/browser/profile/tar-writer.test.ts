@@ -24,7 +24,7 @@ import { tempDirectory, writeTree } from '../../../support/temp.ts';
 
 const pack = suite('runner/browser/profile/tar-writer');
 
-pack('names of every length, sizes of every kind, two names of one file', async () => {
+pack('names of any length, files of any size and hard links are packed', async () => {
   await using dir = tempDirectory();
   const from = join(dir.path, 'from');
   writeTree(from, {
@@ -97,7 +97,7 @@ pack('memory stays flat while 2 GiB are packed, sealed and verified', async () =
   assert.ok(most < 256_000_000, `${most} bytes more`);
 });
 
-pack('an empty directory is an empty tar; one that is not there fails', async () => {
+pack('an empty directory is an empty tar, a missing one fails', async () => {
   await using dir = tempDirectory();
   const parts: Buffer[] = [];
   for await (const part of packDirectory(dir.path, () => true)) parts.push(part);

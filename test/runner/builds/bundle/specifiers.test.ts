@@ -1,4 +1,4 @@
-/** Sources as Deno's users write them: each becomes a bundle that runs, or a refusal that helps. */
+/** Sources written for Deno: each becomes a bundle that runs, or is refused with advice. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { suite } from 'uvu';
@@ -18,13 +18,12 @@ const HEX = {
   'node_modules/@jsr/std__hex/up.js': `export const up = (s) => s.toUpperCase();`,
 };
 
-/** What the function `f` of the project gives, and what the build said. */
+/** The result of the project's function `f`, and the warnings of the bundle. */
 async function made(files: Files) {
   await using project = directory(files);
   const outFile = join(project.path, 'out.mjs');
-  const signal = AbortSignal.timeout(60_000);
   const root = project.path;
-  const { warnings } = await bundle({ root, entrypoint: 'index.ts', outFile, signal });
+  const { warnings } = await bundle({ root, entrypoint: 'index.ts', outFile });
   const { definitions } = await import(pathToFileURL(outFile).href);
   return { value: await definitions().get('f').handler({}, {}), warnings };
 }
@@ -70,7 +69,7 @@ test('an import map, prefixed specifiers and .ts extensions make one bundle', as
   assert.equal(warnings, []);
 });
 
-test('a mapped file keeps what it defines though nothing of it is used', async () => {
+test('a mapped file keeps its functions under sideEffects: false', async () => {
   const { value } = await made({
     'deno.json': '{"imports": {"#fns": "./fns.ts"}}',
     'package.json': '{"sideEffects": false}',
@@ -87,13 +86,13 @@ for (const [what, files, says] of [
     /^index\.ts:1: https: imports are refused; install a package instead of https:\/\/deno\.land/,
   ],
   [
-    'a package that no install brought',
+    'a package that is not installed',
     { 'index.ts': `import 'npm:absent@1';` },
     /^index\.ts:1: npm:absent@1 is not installed: add it to package\.json, or name it in deno/,
   ],
   ['a specifier without a name', { 'index.ts': `import 'npm:@a';` }, /npm:@a names no package/],
   [
-    'a map that leads out',
+    'a map to a path outside the project',
     { 'deno.json': '{"imports": {"x": "../../../etc/hostname"}}', 'index.ts': `import 'x';` },
     /^index\.ts:1: the import leads outside the project/,
   ],
@@ -102,14 +101,14 @@ for (const [what, files, says] of [
     { 'deno.json': '{"imports": {"x": "/etc/hostname"}}', 'index.ts': `import 'x';` },
     /^index\.ts:1: Could not resolve "\.\/etc\/hostname"/,
   ],
-  ['a deno.json that is none', { 'deno.json': '{', 'index.ts': '' }, /^deno\.json is not valid/],
+  ['an invalid deno.json', { 'deno.json': '{', 'index.ts': '' }, /^deno\.json is not valid/],
 ] as const) {
   test(`${what}: refused`, async () => {
     assert.match(await refusalOf(files), says);
   });
 }
 
-test('Deno.* in a source is a warning with its line; a comment or another’s is none', async () => {
+test('Deno.* is a warning with its line, but not in a comment or a package', async () => {
   const source = (line: string) => ({
     'index.ts': `import { defineFn } from 'tabern';\nimport 'other';\n${line}
       defineFn('f', async () => 1);`,

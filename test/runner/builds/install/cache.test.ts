@@ -1,4 +1,4 @@
-/** What installs leave for the next build of the same project: what is kept, for whom, how long. */
+/** The cache of installs: its keys, its projects and its limits. */
 import {
   existsSync,
   lstatSync,
@@ -14,7 +14,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../../../proto/common/log.ts';
 import { openInstalled } from '../../../../runner/builds/install/cache.ts';
-import { installKey } from '../../../../runner/builds/install/key.ts';
+import { installKey } from '../../../../runner/builds/install/read-build.ts';
 import { directory } from '../../../support/runner/project.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 
@@ -28,7 +28,7 @@ const LOCKED = {
   'package-lock.json': '{"lockfileVersion": 3, "packages": {"node_modules/zod": {}}}',
 };
 
-/** A project as an install has left it. */
+/** A project after an install. */
 function project(files: Record<string, string> = {}) {
   return directory({ ...LOCKED, 'node_modules/zod/index.js': 'export const z = 1;', ...files });
 }
@@ -38,7 +38,7 @@ function open(dir: string, limits: Limits = {}, now = () => Date.now()) {
   return openInstalled({ dir, now, log, limits });
 }
 
-kept('gives the next build the same files, and has them back', async () => {
+kept('the next build takes the same files and returns them', async () => {
   await using dir = tempDirectory();
   await using first = project();
   await using second = directory(LOCKED);
@@ -58,7 +58,7 @@ kept('gives the next build the same files, and has them back', async () => {
   assert.is(await installed.take(one, first.path), one);
 });
 
-kept('of one project, another gets nothing', async () => {
+kept('an install of one project is not used by another', async () => {
   await using dir = tempDirectory();
   await using one = project();
   await using other = directory(LOCKED);
@@ -67,7 +67,7 @@ kept('of one project, another gets nothing', async () => {
   assert.is(await installed.take({ projectId: 'q', key: KEY }, other.path), undefined);
 });
 
-kept('a link in the place of node_modules is not kept, and not followed', async () => {
+kept('a link in place of node_modules is neither cached nor followed', async () => {
   await using dir = tempDirectory();
   await using machine = directory({ 'canary/secret': 'of the machine' });
   await using one = directory(LOCKED);
@@ -81,7 +81,7 @@ kept('a link in the place of node_modules is not kept, and not followed', async 
   assert.equal(readdirSync(join(dir.path, 'aside')), []);
 });
 
-kept('a link in the place of what was kept is not taken, and not followed', async () => {
+kept('a link in place of a cached install is neither used nor followed', async () => {
   await using dir = tempDirectory();
   await using machine = directory({ 'canary/secret': 'of the machine' });
   const installed = await open(dir.path);
@@ -98,7 +98,7 @@ for (const [what, files] of [
   ['another package.json', { 'package.json': '{"dependencies": {"zod": "3"}}' }],
   ['a lock file of pnpm beside it', { 'pnpm-lock.yaml': 'lockfileVersion: 9' }],
 ] as const) {
-  kept(`${what} is another install`, async () => {
+  kept(`${what} gives another key`, async () => {
     await using one = project();
     await using other = project(files);
     const keys = [await installKey(one.path), await installKey(other.path)];
@@ -116,30 +116,27 @@ for (const [what, files] of [
   ['a workspace', { 'package.json': '{"workspaces": ["zod"]}' }],
   ['a link of pnpm', { 'pnpm-lock.yaml': 'version: link:zod' }],
 ] as const) {
-  kept(`${what} of the project's own is in no hash: such an install is not kept`, async () => {
+  kept(`an install with ${what} of the project's own is not cached`, async () => {
     await using one = project(files);
     assert.is(await installKey(one.path), undefined);
   });
 }
 
-kept(
-  'a folder for a lock file fixes nothing, a file among the projects is left alone',
-  async () => {
-    await using dir = tempDirectory();
-    await using one = directory({ 'package.json': '{}', 'pnpm-lock.yaml/a': '' });
-    writeFileSync(join(dir.path, 'stray'), '');
-    await open(dir.path);
-    assert.is(await installKey(one.path), undefined);
-    assert.ok(existsSync(join(dir.path, 'stray')));
-  },
-);
+kept('a folder named like a lock file has no key, and a stray file is kept', async () => {
+  await using dir = tempDirectory();
+  await using one = directory({ 'package.json': '{}', 'pnpm-lock.yaml/a': '' });
+  writeFileSync(join(dir.path, 'stray'), '');
+  await open(dir.path);
+  assert.is(await installKey(one.path), undefined);
+  assert.ok(existsSync(join(dir.path, 'stray')));
+});
 
-kept('without a lock file nothing is fixed', async () => {
+kept('without a lock file there is no key', async () => {
   await using one = directory({ 'package.json': '{}' });
   assert.is(await installKey(one.path), undefined);
 });
 
-/** Which of the keys are still there. */
+/** The keys that still have an entry. */
 async function left(dir: string, wanted: readonly (readonly [string, string])[]) {
   const installed = await open(dir);
   const found = wanted.map(async ([projectId, key]) => {
@@ -149,7 +146,7 @@ async function left(dir: string, wanted: readonly (readonly [string, string])[])
   return Promise.all(found);
 }
 
-kept('a project keeps what it used last, and no more than its share', async () => {
+kept('a project keeps its most recently used installs, up to its limit', async () => {
   await using dir = tempDirectory();
   const [a, b, c] = ['a', 'b', 'c'].map((name) => name.repeat(64)) as [string, string, string];
   let time = Date.now();
@@ -179,7 +176,7 @@ kept('a project keeps what it used last, and no more than its share', async () =
   assert.equal(found, [true, false, true, true]);
 });
 
-kept('all projects together keep what fits, and one install must fit by itself', async () => {
+kept('the cache has a limit for all projects and one for a single install', async () => {
   await using dir = tempDirectory();
   let time = Date.now();
   const limits = { totalMaxBytes: 1_000, entryMaxBytes: 800 };
@@ -200,7 +197,7 @@ kept('all projects together keep what fits, and one install must fit by itself',
   assert.equal(await left(dir.path, wanted), [false, true, true, false]);
 });
 
-kept('what nobody used for a week is removed at the next start', async () => {
+kept('an install that is unused for a week is removed at the next start', async () => {
   await using dir = tempDirectory();
   await using one = project();
   const before = await open(dir.path, {}, () => Date.now() - 8 * DAY_MS);
@@ -208,7 +205,7 @@ kept('what nobody used for a week is removed at the next start', async () => {
   assert.equal(await left(dir.path, [['p', KEY]]), [false]);
 });
 
-kept('an install that cannot be kept or used again ends no build', async () => {
+kept('an install that cannot be cached or used again fails no build', async () => {
   await using dir = tempDirectory();
   await using one = project();
   await using bare = directory(LOCKED);

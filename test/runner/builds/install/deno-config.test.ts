@@ -1,4 +1,4 @@
-/** What deno.json's imports and Deno's specifiers mean, and what is refused of them. */
+/** deno.json's imports and Deno's specifiers: their meaning, and refused ones. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { BuildFailure } from '../../../../runner/builds/build-failure.ts';
@@ -22,7 +22,7 @@ async function refusalOf(files: Record<string, string>): Promise<string> {
   throw new Error('it was not refused');
 }
 
-test('deno.json or deno.jsonc, with comments and commas, has a map', async () => {
+test('an import map in deno.json or deno.jsonc may have comments and commas', async () => {
   assert.is(await importsOf({ 'index.ts': '' }), undefined);
   assert.equal(await importsOf({ 'deno.json': '{}' }), {});
   const text = `{ // a comment with "quotes"
@@ -48,13 +48,13 @@ for (const [what, files, says] of [
   });
 }
 
-test('a config that never closes what it opens takes one pass', async () => {
+test('a config with an unterminated string or comment is read in one pass', async () => {
   for (const piece of ['/*', '"\\', '"', ',']) {
     assert.match(await refusalOf({ 'deno.json': piece.repeat(500_000) }), /not valid JSON/);
   }
 });
 
-test('a name, the paths of a package, and a folder are mapped; nothing else is', () => {
+test('names, the paths of a package and folders are mapped, and nothing else', () => {
   const imports = {
     zod: 'npm:zod@4',
     '@std/path': 'jsr:@std/path@^1',
@@ -74,7 +74,7 @@ test('a name, the paths of a package, and a folder are mapped; nothing else is',
   }
 });
 
-test('a specifier names a package, a range and a path', () => {
+test('a specifier is parsed into a package, a range and a path', () => {
   const known = (specifier: string) => {
     const found = packageOf(specifier);
     return found && [found.name, found.version, found.path];

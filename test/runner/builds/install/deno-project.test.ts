@@ -1,4 +1,4 @@
-/** Builds of projects without a package.json: what imports name is installed, or says why not. */
+/** Builds of projects without a package.json: imported packages are installed or refused. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -21,7 +21,7 @@ async function built(files: Files, settings: string[]) {
   return await buildOf(files, { env });
 }
 
-/** What is written for the project, and what it says. */
+/** The generated files of the project, and its log. */
 async function prepared(files: Files, namesJsr = false) {
   await using project = directory(files);
   const said: string[] = [];
@@ -32,7 +32,7 @@ async function prepared(files: Files, namesJsr = false) {
   return { ofJsr, made, npmrc: await read('.npmrc'), said: said.join('\n') };
 }
 
-test('a build installs what deno.json and the sources name, of npm and of jsr', async () => {
+test('a build installs the npm and jsr packages that deno.json and the sources name', async () => {
   await using registry = await openRegistry({
     one: '1.2.3',
     two: '2.0.0',
@@ -52,7 +52,7 @@ test('a build installs what deno.json and the sources name, of npm and of jsr', 
   assert.match(text, 'its dependencies: @jsr/std__hex@1, one@^1.2.0, tabern@1, two@*');
 });
 
-test('a jsr package that cannot be had fails the build and says what to do', async () => {
+test('a jsr package that cannot be installed fails the build with advice', async () => {
   await using registry = await openRegistry({});
   const { failure } = await built({ 'index.ts': `import 'jsr:@std/hex@1'; ${DEFINES}` }, [
     `registry=${registry.url}`,
@@ -66,14 +66,14 @@ test('a jsr package that cannot be had fails the build and says what to do', asy
   assert.match(failure?.message ?? '', /use packages of npm$/);
 });
 
-test('a package.json counts alone; without imports none is made', async () => {
+test('an existing package.json counts alone, and without imports none is generated', async () => {
   const deno = { 'deno.json': '{"imports": {"one": "npm:one@1"}}' };
   const { made, said } = await prepared({ ...deno, 'package.json': '{}' });
   assert.equal([made, said], ['{}', '']);
   assert.is((await prepared({ 'index.ts': `import './two.ts';` })).made, undefined);
 });
 
-test('the mirror of jsr is asked unless the operator names another', async () => {
+test('the public jsr mirror is used unless the operator names another', async () => {
   const files = { 'deno.lock': '{}', 'index.ts': `import 'jsr:@std/hex@1';` };
   const asked = await prepared(files);
   assert.equal(asked.ofJsr, ['@jsr/std__hex']);

@@ -1,4 +1,4 @@
-/** The way out of an installer's jail: what it leads to, and through which proxy. */
+/** The egress of an installer's jail: its open addresses and its proxy. */
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect } from 'node:net';
@@ -6,7 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../../../proto/common/log.ts';
 import { BuildFailure } from '../../../../runner/builds/build-failure.ts';
-import { openInstallWay } from '../../../../runner/builds/install/egress.ts';
+import { openInstallEgress } from '../../../../runner/builds/install/egress.ts';
 import { openJail } from '../../../../runner/jail/open.ts';
 import { directory } from '../../../support/runner/project.ts';
 import { startHttpProxy } from '../../../support/servers/proxies.ts';
@@ -16,20 +16,20 @@ const test = suite('runner/builds/install/egress');
 const log = openLog({ role: 'test', level: 'silent' });
 const ME = { username: 'me', password: 'p:ss' };
 
-/** The way with these lines in the operator's npmrc; at a port of loopback, since nothing jails. */
+/** The egress with these lines in the operator's npmrc; on loopback, without a jail. */
 async function openLab(settings: string[], more: Record<string, string> = {}) {
   const home = directory({ '.npmrc': settings.join('\n') });
   const said: string[] = [];
-  const way = await openInstallWay({
+  const egress = await openInstallEgress({
     jail: await openJail({ sandbox: 'none', log }),
     env: { HOME: home.path, ...more },
     lines: { line: (level, text) => void said.push(`${level} ${text}`) },
     place: { directory: home.path, uid: undefined },
     log,
   });
-  const port = Number(way.localPort);
+  const port = Number(egress.localPort);
   return {
-    way,
+    egress,
     said,
     async get(url: string): Promise<string> {
       const asking = request({ port, path: url, headers: { host: new URL(url).host } }).end();
@@ -47,19 +47,19 @@ async function openLab(settings: string[], more: Record<string, string> = {}) {
       return String(head).slice(9, 12);
     },
     async [Symbol.asyncDispose]() {
-      await way[Symbol.asyncDispose]();
+      await egress[Symbol.asyncDispose]();
       await home[Symbol.asyncDispose]();
     },
   };
 }
 
-test("a registry of the operator's is open by its own name and port, and by no other", async () => {
+test("the operator's registry is open by its exact name and port only", async () => {
   await using registry = await openRegistry({ one: '1.2.3' });
   await using inner = await openRegistry({ one: '1.2.3' });
   await using lab = await openLab([`@mine:registry=http://localhost:${registry.port}/npm/`]);
   assert.match(await lab.get(`http://localhost:${registry.port}/one`), /^200 .*"1\.2\.3"/);
   assert.is(await lab.tunnel(`LOCALHOST:${registry.port}`), '200');
-  assert.is(lab.way.isRefused, false);
+  assert.is(lab.egress.isRefused, false);
   const closed = ['127.0.0.1', '[::1]', '0x7f.1'].map((host) => `${host}:${registry.port}`);
   for (const place of [
     ...closed,
@@ -70,14 +70,14 @@ test("a registry of the operator's is open by its own name and port, and by no o
     assert.match(await lab.get(`http://${place}/one`), /^403 /, place);
     assert.is(await lab.tunnel(place), '403', place);
   }
-  assert.is(lab.way.isRefused, true);
+  assert.is(lab.egress.isRefused, true);
   assert.equal([registry.asked, inner.asked], [['/one'], []]);
 });
 
-test('what is refused is told once, and not without end; no address is no refusal', async () => {
+test('each refusal is logged once, up to a limit; an unresolved name is none', async () => {
   await using lab = await openLab([]);
   assert.match(await lab.get('http://none.invalid/'), /^502 no address for none\.invalid/);
-  assert.is(lab.way.isRefused, false);
+  assert.is(lab.egress.isRefused, false);
   for (let port = 1; port <= 30; port += 1) {
     await lab.get(`http://10.0.0.1:${port}/`);
     await lab.get(`http://10.0.0.1:${port}/again`);
@@ -88,7 +88,7 @@ test('what is refused is told once, and not without end; no address is no refusa
   assert.is(new Set(lab.said).size, 20);
 });
 
-test('the proxy of the operator is used, with its credentials, and opens no address', async () => {
+test("the operator's proxy is used with its credentials and opens no private address", async () => {
   await using registry = await openRegistry({ one: '1.2.3' });
   await using proxy = await startHttpProxy(registry.port, ME);
   const settings = [
@@ -110,7 +110,7 @@ test('the proxy of the operator is used, with its credentials, and opens no addr
   assert.equal(proxy.asked, asked);
 });
 
-test('HTTP_PROXY alone is of plain http, as npm has it', async () => {
+test('HTTP_PROXY alone is used for http: only, as by npm', async () => {
   await using registry = await openRegistry({ one: '1.2.3' });
   await using proxy = await startHttpProxy(registry.port);
   const place = `127.0.0.1:${registry.port}`;
@@ -120,13 +120,13 @@ test('HTTP_PROXY alone is of plain http, as npm has it', async () => {
   assert.equal(proxy.asked, [`GET http://${place}/one`]);
 });
 
-test('a proxy that is none fails the build, without its password', async () => {
+test('an invalid proxy fails the build without showing its password', async () => {
   try {
     const jail = await openJail({ sandbox: 'none', log });
     const lines = { line: () => undefined };
     const place = { directory: '/nowhere', uid: undefined };
     const env = { HTTPS_PROXY: 'ftp://me:secret@proxy.test' };
-    await openInstallWay({ jail, env, place, lines, log });
+    await openInstallEgress({ jail, env, place, lines, log });
     assert.unreachable();
   } catch (error) {
     assert.instance(error, BuildFailure);
@@ -135,10 +135,10 @@ test('a proxy that is none fails the build, without its password', async () => {
   }
 });
 
-test('nothing listens when the way is closed', async () => {
+test('nothing listens after the egress was closed', async () => {
   const lab = await openLab([]);
   await lab[Symbol.asyncDispose]();
-  const socket = connect(Number(lab.way.localPort), '127.0.0.1');
+  const socket = connect(Number(lab.egress.localPort), '127.0.0.1');
   const [error] = await once(socket, 'error');
   assert.is((error as NodeJS.ErrnoException).code, 'ECONNREFUSED');
 });

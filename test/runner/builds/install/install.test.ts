@@ -1,4 +1,4 @@
-/** Dependencies as the real npm installs them, and those that it must never see. */
+/** Dependencies that the real npm installs, and those that are refused before. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -39,7 +39,7 @@ builds('a tarball inside the project is a dependency, without a lock file', asyn
   assert.match(text, '"tabern" is supplied by the service');
 });
 
-builds('a lock file that names our SDK by a path or a registry still installs', async () => {
+builds('a lock file that names the SDK by a path or a registry still installs', async () => {
   for (const entry of [
     {
       'node_modules/tabern': { resolved: '../tabern', link: true },
@@ -65,7 +65,7 @@ builds('a lock file that names our SDK by a path or a registry still installs', 
   }
 });
 
-builds('install scripts do not run, and the archive has no say about npm', async () => {
+builds("install scripts do not run, and the archive's npm settings are ignored", async () => {
   const scripts = { preinstall: 'exit 7', postinstall: 'exit 8', prepare: 'exit 9' };
   const { success, text } = await buildOf({
     'index.ts': `import 'packed'; ${DEFINES}`,
@@ -103,7 +103,7 @@ for (const [what, spec] of [
   });
 }
 
-/** A package of the machine that no package of a project may reach. */
+/** A package of the machine that no package of a project can read. */
 async function withSecret(test: (path: string) => Promise<void>): Promise<void> {
   await using machine = directory({
     'package/package.json': '{"name": "stolen", "version": "1.0.0", "type": "module"}',
@@ -115,7 +115,7 @@ async function withSecret(test: (path: string) => Promise<void>): Promise<void> 
 }
 
 for (const sandbox of ['auto', 'none'] as const) {
-  builds(`sandbox ${sandbox}: a file of this machine, named by a dependency's dependency`, () =>
+  builds(`${sandbox}: a file of this machine in a dependency's dependencies is not installed`, () =>
     withSecret(async (secret) => {
       await using project = directory({
         'index.ts': `import { secret } from 'stolen'; ${DEFINES} console.debug(secret)`,
@@ -138,7 +138,7 @@ for (const sandbox of ['auto', 'none'] as const) {
   );
 }
 
-builds('an installer sees neither the home of the operator nor the data, and may not write', () =>
+builds("an installer cannot read the operator's home or data, or write outside", () =>
   withSecret(async (secret) => {
     const env = { ...process.env, HOME: dirname(secret), npm_execpath: '' };
     const jail = await openJail({ sandbox: 'auto', log });
@@ -157,7 +157,7 @@ builds('an installer sees neither the home of the operator nor the data, and may
       }));`;
     const spec = await installSpec(
       { file: process.execPath, args: ['-e', look] },
-      { place, env: { ...env, SECRET: 'x' }, way: { localPort: 1, socket: undefined } },
+      { place, env: { ...env, SECRET: 'x' }, egress: { localPort: 1, socket: undefined } },
     );
     const { child, exited } = jail.launch({ ...spec, argv: (at) => spec.argv(at).slice(1) });
     let text = '';
@@ -174,7 +174,7 @@ builds('an installer sees neither the home of the operator nor the data, and may
   }),
 );
 
-builds('an installer ends with its runner, whatever ends that', async () => {
+builds('an installer ends when its runner is killed', async () => {
   const asked = Promise.withResolvers<void>();
   // a registry that never answers
   const registry = createServer(() => asked.resolve()).listen(0, '127.0.0.1');
@@ -194,7 +194,7 @@ builds('an installer ends with its runner, whatever ends that', async () => {
 });
 
 for (const sandbox of ['bwrap', 'landlock'] as const) {
-  builds(`${sandbox}: an install that is given up leaves no process and no open port`, async () => {
+  builds(`${sandbox}: an aborted install leaves no process and no open port`, async () => {
     const stopping = new AbortController();
     // a registry that never answers
     const registry = createServer(() => stopping.abort(new Error('given up')));

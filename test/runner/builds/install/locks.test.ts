@@ -1,4 +1,4 @@
-/** What package.json and lock files may name: nothing outside of the project, nothing of git. */
+/** package.json and lock files may name no path outside the project and no git repository. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
@@ -172,39 +172,77 @@ const TAKEN: [what: string, file: string, text: string][] = [
   ],
 ];
 for (const [what, file, text] of TAKEN) {
-  locks(`taken: ${what}`, async () => {
+  locks(`accepted: ${what}`, async () => {
     await using dir = directory({ 'package.json': json({}), [file]: text });
     assert.is((await readProject(dir.path))?.dependencies.includes('dep'), true);
   });
 }
 
-locks('pnpm reads what was checked, without our SDK', async () => {
-  const lock = v9(GOOD).replace(
-    '    dependencies:\n',
-    "    dependencies:\n      tabern: {specifier: 'file:../t', version: 'file:../t'}\n",
-  );
-  const withSdk = `${lock}  tabern@file:../t: {}\n`;
-  await using dir = directory({
-    'package.json': json({ dependencies: { ...OWN.dependencies, tabern: 'file:../t' } }),
-    'pnpm-lock.yaml': withSdk,
-  });
-  assert.is((await readProject(dir.path))?.isDropped, true);
-  const text = readFileSync(join(dir.path, 'pnpm-lock.yaml'), 'utf8');
-  assert.not.match(text, 'tabern');
-  const deprecated = 'see github:a/b, file:/etc, ../../x';
-  assert.equal(load(text), {
-    lockfileVersion: '9.0',
-    importers: {
-      '.': { dependencies: { dep: { specifier: 'file:./dep.tgz', version: 'file:dep.tgz' } } },
-    },
-    packages: {
-      'dep@file:dep.tgz': {
-        resolution: { integrity: 'sha512-x', tarball: 'file:dep.tgz' },
-        deprecated,
+for (const sdk of ['tabern', '@tabern/functions']) {
+  locks(`pnpm reads the checked lock file, without ${sdk}`, async () => {
+    const lock = v9(GOOD).replace(
+      '    dependencies:\n',
+      `    dependencies:\n      '${sdk}': {specifier: 'file:../t', version: 'file:../t'}\n`,
+    );
+    const withSdk = `${lock}  '${sdk}@file:../t': {}\n`;
+    await using dir = directory({
+      'package.json': json({ dependencies: { ...OWN.dependencies, [sdk]: 'file:../t' } }),
+      'pnpm-lock.yaml': withSdk,
+    });
+    assert.is((await readProject(dir.path))?.isDropped, true);
+    const text = readFileSync(join(dir.path, 'pnpm-lock.yaml'), 'utf8');
+    assert.not.match(text, 'tabern');
+    const deprecated = 'see github:a/b, file:/etc, ../../x';
+    assert.equal(load(text), {
+      lockfileVersion: '9.0',
+      importers: {
+        '.': { dependencies: { dep: { specifier: 'file:./dep.tgz', version: 'file:dep.tgz' } } },
       },
-    },
-    snapshots: { 'dep@file:dep.tgz': {} },
+      packages: {
+        'dep@file:dep.tgz': {
+          resolution: { integrity: 'sha512-x', tarball: 'file:dep.tgz' },
+          deprecated,
+        },
+      },
+      snapshots: { 'dep@file:dep.tgz': {} },
+    });
   });
-});
+
+  locks(`npm reads the checked lock file, without a directory linked as ${sdk}`, async () => {
+    const dependencies = { ...OWN.dependencies, [sdk]: 'file:../tabern/dist' };
+    await using dir = directory({
+      'package.json': json({ dependencies }),
+      'package-lock.json': packages({
+        '': { dependencies },
+        '../tabern/dist': { name: sdk, version: '1.0.0' },
+        [`node_modules/${sdk}`]: { resolved: '../tabern/dist', link: true },
+      }),
+    });
+    assert.equal((await readProject(dir.path))?.dependencies, ['dep']);
+    const lock = JSON.parse(readFileSync(join(dir.path, 'package-lock.json'), 'utf8'));
+    assert.equal(lock.packages, { '': OWN });
+  });
+
+  locks(`npm reads the checked lock file, without ${sdk}`, async () => {
+    const dependencies = { ...OWN.dependencies, [sdk]: 'file:../t.tgz' };
+    await using dir = directory({
+      'package.json': json({ dependencies }),
+      'package-lock.json': packages({
+        '': { dependencies },
+        'node_modules/dep': { resolved: 'file:dep.tgz' },
+        [`node_modules/${sdk}`]: { resolved: 'file:../t.tgz' },
+        [`node_modules/${sdk}/node_modules/below`]: { version: '1.0.0' },
+        [`node_modules/${sdk}-other`]: { version: '1.0.0' },
+      }),
+    });
+    assert.equal((await readProject(dir.path))?.dependencies, ['dep']);
+    const lock = JSON.parse(readFileSync(join(dir.path, 'package-lock.json'), 'utf8'));
+    assert.equal(lock.packages, {
+      '': OWN,
+      'node_modules/dep': { resolved: 'file:dep.tgz' },
+      [`node_modules/${sdk}-other`]: { version: '1.0.0' },
+    });
+  });
+}
 
 locks.run();

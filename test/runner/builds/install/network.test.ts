@@ -1,6 +1,6 @@
 /**
- * What an install can reach: the operator's registries, wherever they are, and public addresses.
- * Everything here is on loopback, which is closed but for what the operator's settings name.
+ * The network of an install: the operator's registries, also private ones, and public addresses.
+ * All servers of this test are on loopback, which is closed except for the operator's settings.
  */
 import { join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
@@ -9,7 +9,7 @@ import * as assert from 'uvu/assert';
 import { openLog } from '../../../../proto/common/log.ts';
 import { must } from '../../../../proto/common/must.ts';
 import { openPlace } from '../../../../runner/builds/build-directory.ts';
-import { openInstallWay } from '../../../../runner/builds/install/egress.ts';
+import { openInstallEgress } from '../../../../runner/builds/install/egress.ts';
 import { installSpec } from '../../../../runner/builds/install/jail.ts';
 import { openJail } from '../../../../runner/jail/open.ts';
 import { type build, buildOf, DEFINES } from '../../../support/runner/build.ts';
@@ -27,7 +27,7 @@ const log = openLog({ role: 'test', level: 'silent' });
 
 type Change = Parameters<typeof build>[1];
 
-/** npm with settings of the operator and without any of this machine. */
+/** npm with the operator's settings and none of this machine. */
 async function built(
   files: Record<string, string>,
   settings: string[],
@@ -40,7 +40,7 @@ async function built(
   return await buildOf(files, { ...change, env });
 }
 
-/** Names that registry's tarball. */
+/** A lock file with that registry's tarball. */
 type Lock = (registry: Registry) => Record<string, string>;
 
 const npmLock: Lock = (registry) => {
@@ -78,7 +78,7 @@ for (const [sandbox, name] of [
   ['landlock', 'npm'],
   ['landlock', 'pnpm'],
 ] as const) {
-  builds(`${sandbox}: ${name}: an address that a lock file names is not asked`, async () => {
+  builds(`${sandbox}: ${name}: a private address in a lock file receives no request`, async () => {
     await using registry = await openRegistry(ONE);
     await using inner = await openRegistry(ONE);
     const files = { ...MANIFEST, ...LOCKS[name](inner) };
@@ -89,7 +89,7 @@ for (const [sandbox, name] of [
     assert.match(failure?.message ?? '', /closed to builds: .*put its tarball into the project/);
   });
 
-  builds(`${sandbox}: ${name}: a registry of the operator's on loopback is asked`, async () => {
+  builds(`${sandbox}: ${name}: the operator's registry on loopback is used`, async () => {
     await using registry = await openRegistry(ONE);
     const files = { ...MANIFEST, ...LOCKS[name](registry) };
     const { text, success } = await built(files, [`registry=${registry.url}`], { sandbox });
@@ -99,7 +99,7 @@ for (const [sandbox, name] of [
 }
 
 for (const [name, lock] of Object.entries(LOCKS)) {
-  builds(`${name}: an address that a registry sends to is not asked`, async () => {
+  builds(`${name}: a private address in a registry’s answer receives no request`, async () => {
     await using inner = await openRegistry(ONE);
     await using registry = await openRegistry(ONE, { redirect: inner.tarballOf('one') });
     const files = { ...MANIFEST, ...lock(registry) };
@@ -109,7 +109,7 @@ for (const [name, lock] of Object.entries(LOCKS)) {
     assert.match(failure?.message ?? '', 'closed to builds');
   });
 
-  builds(`${name}: by the operator's proxy, with a certificate of his own authority`, async () => {
+  builds(`${name}: an install uses the operator's proxy and certificate authority`, async () => {
     const { cert, issue } = await authority();
     const tls = await issue({ names: ['npm.invalid'] });
     await using registry = await openRegistry(ONE, { tls, host: 'npm.invalid' });
@@ -127,14 +127,14 @@ for (const [name, lock] of Object.entries(LOCKS)) {
   });
 }
 
-builds('none: an address that a lock file names is not asked either', async () => {
+builds('none: a private address in a lock file receives no request', async () => {
   await using inner = await openRegistry(ONE);
   const { failure } = await built({ ...MANIFEST, ...npmLock(inner) }, [], { sandbox: 'none' });
   assert.equal(inner.asked, []);
   assert.match(failure?.message ?? '', 'closed to builds');
 });
 
-/** What an installer finds of networks, and of what it needs beside them. */
+/** The addresses and files that an installer reaches. */
 const LOOK = `
 const { connect } = require('node:net');
 const over = (act) => new Promise((resolve) => act().on('error', ({ code }) => resolve(code))
@@ -168,15 +168,15 @@ const SEEN = {
 };
 
 for (const sandbox of ['bwrap', 'landlock'] as const) {
-  builds(`${sandbox}: an installer has its proxy, and nothing else of a network`, async () => {
+  builds(`${sandbox}: an installer reaches its proxy and no other address`, async () => {
     await using registry = await openRegistry(ONE);
     const jail = await openJail({ sandbox, log });
     await using dir = directory({ 'program/look.cjs': LOOK });
     await using place = await openPlace(join(dir.path, 'builds'), jail);
     const lines = { line: () => undefined };
-    await using way = await openInstallWay({ jail, env: {}, place, lines, log });
+    await using egress = await openInstallEgress({ jail, env: {}, place, lines, log });
     const installer = { file: join(dir.path, 'program/look.cjs'), args: [String(registry.port)] };
-    const spec = await installSpec(installer, { place, env: {}, way });
+    const spec = await installSpec(installer, { place, env: {}, egress });
     const { child, exited } = jail.launch(spec);
     const said = await textOf(must(child.stdout, 'stdout'));
     assert.is((await exited).code, 0);

@@ -1,4 +1,4 @@
-/** The operator's npm settings, as npm and pnpm read them, of the network alone. */
+/** The network settings of the operator's npm configuration, as npm and pnpm read them. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readNpmSettings } from '../../../../runner/builds/install/npm-config.ts';
@@ -7,7 +7,7 @@ import { directory } from '../../../support/runner/project.ts';
 const test = suite('runner/builds/install/npm-config');
 const PUBLIC = ['registry.npmjs.org:443', 'npm.jsr.io:443'];
 
-/** What is read of the user's file, the global one and the environment. */
+/** Reads the user's file, the global file and the environment. */
 async function read(user: string, global = '', env: Record<string, string> = {}) {
   await using dir = directory({ user, global });
   const files = {
@@ -18,7 +18,7 @@ async function read(user: string, global = '', env: Record<string, string> = {})
   return { ...more, registries: [...registries] };
 }
 
-test('without settings they are the public ones, and there is no proxy', async () => {
+test('without settings the registries are the public ones, without a proxy', async () => {
   assert.equal(await read(''), {
     registries: PUBLIC,
     namesJsr: false,
@@ -29,7 +29,7 @@ test('without settings they are the public ones, and there is no proxy', async (
   assert.equal([...(await readNpmSettings({ HOME: '/no/such/home' })).registries], PUBLIC);
 });
 
-test('a registry of all replaces the public one, those of scopes stand beside it', async () => {
+test('a default registry replaces the public one, those of scopes are added', async () => {
   const { registries, namesJsr } = await read(
     [
       '; a comment = https://comment.test/',
@@ -46,7 +46,7 @@ test('a registry of all replaces the public one, those of scopes stand beside it
   assert.is(namesJsr, false);
 });
 
-test("the environment wins over the user's file, and that over the global one", async () => {
+test("the environment overrides the user's file, which overrides the global file", async () => {
   const [user, global] = ['registry=http://user.test', 'registry=http://global.test'];
   const env = { npm_config_registry: 'http://env.test:81' };
   assert.is((await read('', global)).registries[0], 'global.test:80');
@@ -54,13 +54,13 @@ test("the environment wins over the user's file, and that over the global one", 
   assert.is((await read(user, global, env)).registries[0], 'env.test:81');
 });
 
-test('a mirror of jsr takes the place of the public one', async () => {
+test('a mirror of jsr replaces the public one', async () => {
   const { registries, namesJsr } = await read('@jsr:registry=http://mirror.test:8080/jsr/');
   assert.equal(registries, ['registry.npmjs.org:443', 'mirror.test:8080']);
   assert.is(namesJsr, true);
 });
 
-test('a proxy is https-proxy, else proxy, else HTTPS_PROXY; HTTP_PROXY is of http', async () => {
+test('the proxy is https-proxy, proxy or HTTPS_PROXY, and HTTP_PROXY for http:', async () => {
   const proxies = 'proxy=http://b.test:1\nhttps-proxy = http://me:p\\#ss@a.test:1\n';
   const env = { HTTPS_PROXY: 'http://c.test', http_proxy: 'http://d.test', NO_PROXY: '.e.test, f' };
   const first = await read(proxies, '', env);

@@ -1,5 +1,5 @@
 /**
- * Not a test: installs a dependency in the directory that it is given, and waits to be killed.
+ * Not a test: installs a dependency in the given directory, and waits to be killed.
  */
 import { installOne } from '../../../support/runner/install-one.ts';
 

@@ -16,7 +16,7 @@ const builds = suite('runner/builds/install/package-managers');
 const ZOD = { 'package.json': '{"dependencies": {"zod": "4.6.7"}}' };
 const USES_ZOD = `import { z } from 'zod'; ${DEFINES} globalThis.schema = z.string();`;
 
-/** What npm, or pnpm, makes of the files: their lock file. */
+/** The lock file that npm or pnpm generates. */
 async function lockOf(command: readonly string[], name: string): Promise<Record<string, string>> {
   await using dir = directory(ZOD);
   const env = { ...process.env, npm_config_store_dir: join(dir.path, 'store') };
@@ -29,7 +29,7 @@ for (const [name, command] of [
   ['package-lock.json', ['npm', 'install', '--package-lock-only']],
   ['pnpm-lock.yaml', ['pnpm', 'install', '--lockfile-only']],
 ] as const) {
-  builds(`${name}: the second build of a project runs no installer, a third project's does`, () =>
+  builds(`${name}: only the first build of each project runs the installer`, () =>
     withInstalls(async (installed) => {
       const files = { ...ZOD, ...(await lockOf(command, name)), 'index.ts': USES_ZOD };
       const first = await buildOf(files, { installed });
@@ -47,7 +47,7 @@ for (const [name, command] of [
   );
 }
 
-builds('without a lock file one is made, and fixes what the next build uses', () =>
+builds('without a lock file one is generated, and the next build uses the cached install', () =>
   withInstalls(async (installed) => {
     const files = { ...ZOD, 'index.ts': USES_ZOD };
     const first = await buildOf(files, { installed });
@@ -60,7 +60,7 @@ builds('without a lock file one is made, and fixes what the next build uses', ()
   }),
 );
 
-builds('pnpm runs no hook of the project, and is the version that the service has', async () => {
+builds("pnpm runs no hook of the project, and is the service's own version", async () => {
   const hook = `throw new Error('the hook ran');`;
   const { success, text } = await buildOf({
     ...(await lockOf(['pnpm', 'install', '--lockfile-only'], 'pnpm-lock.yaml')),
@@ -73,7 +73,7 @@ builds('pnpm runs no hook of the project, and is the version that the service ha
   assert.not.match(text, 'the hook ran');
 });
 
-builds('a lock file of pnpm that says other than package.json is refused', async () => {
+builds('a pnpm lock file that differs from package.json is refused', async () => {
   const { failure, text } = await buildOf({
     ...(await lockOf(['pnpm', 'install', '--lockfile-only'], 'pnpm-lock.yaml')),
     'package.json': '{"dependencies": {"zod": "4.6.6"}}',

@@ -1,4 +1,4 @@
-/** A lock file of pnpm names directories of the installer's jail: none with a secret is copied. */
+/** A pnpm lock file may name directories of the installer's jail; none with a secret is copied. */
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -34,7 +34,7 @@ const CASES = [
 ] as const;
 
 for (const [sandbox, folder] of CASES) {
-  lock(`${sandbox}: pnpm copies no settings of the operator out of ${folder}`, async () => {
+  lock(`${sandbox}: pnpm copies none of the operator's settings from ${folder}`, async () => {
     await using dir = directory({ npmrc: `//registry.invalid/:_authToken=${CANARY}\n` });
     const npmrc = join(dir.path, 'npmrc');
     const env = { ...process.env, HOME: dir.path, npm_config_userconfig: npmrc };

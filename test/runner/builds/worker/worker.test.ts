@@ -1,4 +1,4 @@
-/** A build worker that dies costs one build, and ends when it shall. */
+/** A crashed build worker fails one build, and a worker ends with its signal. */
 import { link, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -35,7 +35,7 @@ async function bundled(source: string, signal = new AbortController().signal) {
   return { made, said };
 }
 
-/** One of a new place; with a script, a program in its place that an attacker has taken over. */
+/** A worker of a new build directory; with a script, a compromised program in its place. */
 async function worker(script?: string) {
   await using opening = new AsyncDisposableStack();
   const dir = opening.use(tempDirectory());
@@ -51,7 +51,7 @@ async function worker(script?: string) {
   return { worker: made, place, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
 
-workers('a project is bundled, and what is wrong with one is said', async () => {
+workers('a project is bundled, and errors in its sources are reported', async () => {
   const { made } = await bundled(DEFINES);
   assert.match((made as { sha256: string }).sha256, /^[0-9a-f]{64}$/);
   const { made: wrong, said } = await bundled('let = ;');
@@ -59,7 +59,7 @@ workers('a project is bundled, and what is wrong with one is said', async () => 
   assert.match(said[0] ?? '', /^index\.ts:1: /);
 });
 
-workers('sources that esbuild does not survive fail their own build only', async () => {
+workers('sources that crash esbuild fail their own build only', async () => {
   // one level of the parser's stack for each: it ends esbuild, or its memory does
   const { made: deep } = await bundled(`export const x = ${'['.repeat(8e6)}`);
   assert.match(String(deep), /^BuildFailure: .*ran out of memory or crashed/);
@@ -67,7 +67,7 @@ workers('sources that esbuild does not survive fail their own build only', async
   assert.ok((next as { size: number }).size > 0, String(next));
 });
 
-workers('a link in the place of the bundle is not written through', async () => {
+workers('a link in place of the bundle file is not followed', async () => {
   await using machine = directory({ canary: 'of the machine' });
   const canary = join(machine.path, 'canary');
   await using it = await worker();
@@ -78,15 +78,15 @@ workers('a link in the place of the bundle is not written through', async () => 
   assert.is(await readFile(canary, 'utf8'), 'of the machine');
 });
 
-workers('no jail of a build may write the archive or the bundle, or see the bundle', async () => {
+workers('no jail of a build can write the archive or see the bundle', async () => {
   await using dir = tempDirectory();
   await using place = await openPlace(dir.path, await openJail({ sandbox: 'auto', log }));
   const installer = { file: process.execPath, args: [] };
-  const way = { localPort: undefined, socket: join(place.directory, 'out') };
+  const egress = { localPort: undefined, socket: join(place.directory, 'out') };
   const specs = await Promise.all([
     workerSpec({ project: place.project, archive: place.archive }),
     workerSpec({ project: place.project }),
-    installSpec(installer, { place, env: {}, way }),
+    installSpec(installer, { place, env: {}, egress }),
   ]);
   for (const { from, writable } of specs.flatMap(({ mounts }) => mounts)) {
     const holds = (path: string): boolean => `${path}/`.startsWith(`${from}/`);
@@ -95,7 +95,7 @@ workers('no jail of a build may write the archive or the bundle, or see the bund
   }
 });
 
-workers('what is no directory in the place of node_modules is nothing to keep', async () => {
+workers('a node_modules that is a link or has hard links is not cached', async () => {
   await using it = await worker();
   const modules = join(it.place.project, 'node_modules');
   assert.is(await it.worker.measure(), undefined, 'nothing is there');
@@ -116,7 +116,7 @@ const WITHOUT_VALUE = `process.stdout.write('{}\\n');
   process.stdin.on('data', () => process.stdout.write('{"lines": []}\\n'));`;
 const WITH_WRONG = WITHOUT_VALUE.replace('[]}', '[], "value": []}');
 for (const script of [WITHOUT_VALUE, WITH_WRONG]) {
-  workers(`an answer without what was asked for is the worker's failure: ${script}`, async () => {
+  workers(`an invalid answer to an order fails the build: ${script}`, async () => {
     const orders = {
       read: (one: BuildWorker) => one.read({ entrypoint: 'index.ts', namesJsr: false }),
       measure: (one: BuildWorker) => one.measure(),
@@ -130,7 +130,7 @@ for (const script of [WITHOUT_VALUE, WITH_WRONG]) {
   });
 }
 
-workers('it ends with the signal', async () => {
+workers('an aborted signal ends the worker', async () => {
   const late = AbortSignal.timeout(150);
   const { made } = await bundled(`export const x = ${'1+'.repeat(2e6)}1`, late);
   assert.is((made as Error).name, 'TimeoutError');

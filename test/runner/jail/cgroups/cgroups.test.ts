@@ -1,6 +1,6 @@
 /**
- * Which cgroup is the service's to divide, what is written for a jail, and how a jail gets into its
- * own. On directories that look like the kernel's: few machines give a test a subtree.
+ * The cgroup that the service may divide, the limits of a jail's group, and how a jail joins it. On
+ * directories with the kernel's file names: few machines give a test a subtree.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,6 +19,8 @@ import * as assert from 'uvu/assert';
 import { openLog } from '../../../../proto/common/log.ts';
 import { filesOf, type Groups, openGroups } from '../../../../runner/jail/cgroups/cgroups.ts';
 import { findSubtree } from '../../../../runner/jail/cgroups/delegated-subtree.ts';
+import type { Jail, JailSpec } from '../../../../runner/jail/jail.ts';
+import { withMemoryLimit } from '../../../../runner/jail/memory-limit.ts';
 import { openJail } from '../../../../runner/jail/open.ts';
 import { programMounts } from '../../../../runner/jail/program-mounts.ts';
 import { tempDirectory } from '../../../support/temp.ts';
@@ -29,7 +31,7 @@ const ALL = ['memory', 'pids', 'cpu'] as const;
 const USER = 1000;
 
 type Scene = {
-  /** Of the process, as /proc/self/cgroup says it; and where the mount begins. */
+  /** The process's path in /proc/self/cgroup, and the root of the mount. */
   path?: string;
   root?: string;
   /** Of the cgroup; undefined: no such file. */
@@ -66,7 +68,7 @@ function openTree({ path = '/given', root = '/', files = {} }: Scene = {}) {
   };
 }
 
-test('what a user may write and only the service is in, is its own', async () => {
+test('a writable cgroup with the service alone is divided', async () => {
   await using tree = openTree();
   assert.equal(tree.find(), { dir: tree.dir, controllers: ALL });
   await using divided = openTree({ path: '/given/service', files: { 'cgroup.procs': '' } });
@@ -75,7 +77,7 @@ test('what a user may write and only the service is in, is its own', async () =>
   assert.equal(part.find(), { dir: part.dir, controllers: ['pids'] });
 });
 
-test('the root of a namespace is a container’s own, whoever is in it', async () => {
+test('the root of a cgroup namespace is divided, whatever processes are in it', async () => {
   const files = { 'cgroup.procs': `1\n${process.pid}\n` };
   for (const path of ['/', '/service']) {
     await using tree = openTree({ path, files });
@@ -83,7 +85,7 @@ test('the root of a namespace is a container’s own, whoever is in it', async (
   }
 });
 
-test('what is not its own is not taken, and why is said', async () => {
+test('other cgroups are not divided, and the reason is returned', async () => {
   const expected: [Scene, RegExp, number?][] = [
     [{ root: '/other' }, /not mounted/],
     [{ root: '/give' }, /not mounted/],
@@ -107,7 +109,7 @@ test('what is not its own is not taken, and why is said', async () => {
   }
 });
 
-test('the service goes to a leaf, and a jail has what its limits say', async () => {
+test("the service moves to a leaf, and a jail's group has its limits", async () => {
   await using tree = openTree();
   const isAlive = async () => true;
   const subtree = { dir: tree.dir, controllers: [...ALL] };
@@ -131,7 +133,7 @@ test('the service goes to a leaf, and a jail has what its limits say', async () 
   }
 });
 
-test('a limit is written where its controller is, and one that is not said is not', () => {
+test('limits are written for available controllers only', () => {
   const limits = { files: 1, memoryBytes: 5, processes: 6, nice: 10 };
   assert.equal(filesOf(limits, ALL), [
     ['memory.max', '5'],
@@ -143,7 +145,7 @@ test('a limit is written where its controller is, and one that is not said is no
   assert.equal(filesOf({ files: 1 }, ALL), []);
 });
 
-test('groups of a dead runner go, with who is in them; those of others stay', async () => {
+test('groups of a dead runner are removed with their processes; other groups stay', async () => {
   await using tree = openTree();
   const left = join(tree.dir, 'jail-1-1-3');
   for (const name of ['jail-1-1-2', 'jail-1-1-3', 'jail-9-9-1', 'jails']) {
@@ -151,7 +153,7 @@ test('groups of a dead runner go, with who is in them; those of others stay', as
   }
   const child = spawn('sleep', ['600'], { stdio: 'ignore' });
   writeFileSync(join(left, 'cgroup.procs'), `${child.pid}\n`);
-  // the kernel's directory is empty to rmdir once nobody is in it
+  // the kernel's directory is empty to rmdir without processes
   const exited = once(child, 'exit').then(([, signal]) => {
     rmSync(join(left, 'cgroup.procs'));
     return signal;
@@ -168,7 +170,7 @@ test('groups of a dead runner go, with who is in them; those of others stay', as
 });
 
 for (const sandbox of ['bwrap', 'landlock', 'none'] as const) {
-  test(`${sandbox}: a jail joins before it runs, and keeps nothing of it`, async () => {
+  test(`${sandbox}: a jail joins its group first, and keeps no descriptor`, async () => {
     await using dir = tempDirectory();
     const procs = join(dir.path, 'procs');
     const acts: string[] = [];
@@ -180,7 +182,7 @@ for (const sandbox of ['bwrap', 'landlock', 'none'] as const) {
         return {
           procs: file,
           started: () => closeSync(file),
-          isOverMemory: () => !acts.includes('ended'), // it cannot be asked later
+          isOverMemory: () => !acts.includes('ended'), // not available later
           end: async () => void acts.push('ended'),
         };
       },
@@ -212,7 +214,29 @@ for (const sandbox of ['bwrap', 'landlock', 'none'] as const) {
   });
 }
 
-/** What a process finds of how it was started. */
+test('a failed launch closes and removes its group', () => {
+  const acts: string[] = [];
+  const group = {
+    procs: 9,
+    started: () => void acts.push('started'),
+    isOverMemory: () => false,
+    end: async () => void acts.push('ended'),
+  };
+  const failing: Jail = {
+    level: 'none',
+    hasOwnNetwork: false,
+    hasUnixSockets: true,
+    launch() {
+      throw new Error('no uid is free');
+    },
+  };
+  const jail = withMemoryLimit(failing, { controllers: ALL, open: () => group });
+  const spec = { limits: { files: 1 } } as JailSpec;
+  assert.throws(() => jail.launch(spec), /no uid is free/);
+  assert.equal(acts.toSorted(), ['ended', 'started']);
+});
+
+/** The state of a process after its start. */
 const SEEN = `const fs = require('node:fs'); const inherited = [];
 for (let fd = 0; fd < 20; fd++) {
   try { fs.fstatSync(fd); inherited.push(fs.readlinkSync('/proc/self/fd/' + fd)); } catch {}

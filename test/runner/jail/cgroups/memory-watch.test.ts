@@ -1,4 +1,4 @@
-/** How much a tree of processes uses is seen, its children included, and told once. */
+/** The memory of a process tree is measured with its descendants, and an excess reported once. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { suite } from 'uvu';
@@ -12,7 +12,7 @@ import {
 const test = suite('runner/jail/cgroups/memory-watch');
 const TAKEN = 128 << 20;
 
-/** A process whose child, started by a thread, takes memory when it is told to. */
+/** A process whose child, started by a thread, takes memory on demand. */
 async function openTree(isByThread = false) {
   const taker = `process.stdin.once('data', () => {
     globalThis.kept = Buffer.alloc(${TAKEN}, 1); console.log('taken'); }); console.log('here')`;
@@ -44,7 +44,7 @@ async function openTree(isByThread = false) {
   };
 }
 
-test('what a descendant takes counts', async () => {
+test('memory of descendants counts', async () => {
   await using tree = await openTree();
   const before = memoryOf(tree.pid);
   assert.ok(before > 0);
@@ -52,7 +52,7 @@ test('what a descendant takes counts', async () => {
   assert.ok(memoryOf(tree.pid) - before > TAKEN * 0.9, `${memoryOf(tree.pid)} after ${before}`);
 });
 
-test('of all trees together; what a thread has started counts', async () => {
+test('memory of processes that a thread has started counts', async () => {
   await using byThread = await openTree(true);
   await using quiet = await openTree();
   const roots = [byThread.pid, quiet.pid];
@@ -64,7 +64,7 @@ test('of all trees together; what a thread has started counts', async () => {
   assert.ok(Number(before.get(quiet.pid)) > 0 && same < TAKEN / 2, String(same));
 });
 
-test('who takes too much is told once; who does not is not', async () => {
+test('onOver is called once for a tree above its limit, and for no other', async () => {
   await using tree = await openTree();
   const maxBytes = memoryOf(tree.pid) + TAKEN / 2;
   const told: number[] = [];
@@ -90,7 +90,7 @@ test('who takes too much is told once; who does not is not', async () => {
   assert.ok(Number(told[0]) > maxBytes);
 });
 
-test('a process that is gone uses nothing', () => {
+test('a process that has ended uses no memory', () => {
   assert.is(memoryOf(2 ** 22), 0);
   assert.equal([...memoryOfTrees([2 ** 22])], [[2 ** 22, 0]]);
 });

@@ -11,7 +11,7 @@ import { tempDirectory } from '../../../support/temp.ts';
 const filters = suite('runner/jail/egress/ad-filters');
 const DAY_MS = 24 * 3_600_000;
 
-filters('hosts that a list names are blocked, its exceptions are not', async () => {
+filters('listed hosts are blocked, exceptions of the list are not', async () => {
   await using dir = tempDirectory();
   const list = join(dir.path, 'list.txt');
   writeFileSync(list, '||ads.test^\n||third.test^$third-party\n@@||good.ads.test^\n');
@@ -23,7 +23,7 @@ filters('hosts that a list names are blocked, its exceptions are not', async () 
   assert.not(isBlocked(new URL('https://ads.test.example/')));
 });
 
-filters('a list at an address is read once a day', async () => {
+filters('a list at a URL is read once a day', async () => {
   let reads = 0;
   const server = createServer((_, to) => {
     reads += 1;
@@ -43,7 +43,7 @@ filters('a list at an address is read once a day', async () => {
   server.closeAllConnections();
 });
 
-filters('a list that cannot be read is said, and tried again', async () => {
+filters('an unreadable list rejects, and the next load tries again', async () => {
   await using dir = tempDirectory();
   const list = join(dir.path, 'late.txt');
   const lists = openFilters({ lists: [list], now: () => 0 });

@@ -1,4 +1,4 @@
-/** Dialling what was judged. */
+/** Dialling checked addresses. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -9,12 +9,12 @@ const targets = suite('runner/jail/egress/dial');
 /** Above Node's own patience with one of several addresses, 250 ms. */
 const BUSY_MS = 400;
 
-targets('an address that answers is connected to on a machine that is busy meanwhile', async () => {
+targets('the working address of several is connected to while the machine is busy', async () => {
   const server = createServer((socket) => void socket.resume()).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const url = new URL(`http://site.test:${port}/`);
-  await turn(); // of the event loop: timers come before connections now
+  await turn(); // of the event loop: timers run before connections now
   const dialled = dial({ url, host: url.hostname, port, addresses: ['127.0.0.1', '::1'] });
   const until = performance.now() + BUSY_MS;
   while (performance.now() < until); // as other work of the process does

@@ -1,4 +1,4 @@
-/** Plain requests through the egress: nobody fills it by not reading. */
+/** Plain requests through the egress: a peer that does not read fills no buffer. */
 import type { Writable } from 'node:stream';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -7,7 +7,7 @@ import { get, openLab } from './forward-lab.ts';
 
 const floods = suite('runner/jail/egress/forward-floods');
 
-/** The site's part of a test: writes these bytes `count` times, as fast as they are taken. */
+/** The site: writes these bytes `count` times, as fast as they are read. */
 function flood(to: Writable, bytes: Buffer, count: number, onWritten: () => void): void {
   const write = (left: number): void => {
     if (left === 0) return void to.end();
@@ -18,7 +18,7 @@ function flood(to: Writable, bytes: Buffer, count: number, onWritten: () => void
   write(count);
 }
 
-/** How far it got when it stands still, as it does when nobody reads. */
+/** The count at which it stops, as it must when the other side does not read. */
 async function stands(written: () => number): Promise<number> {
   let [before, same] = [0, 0];
   await until(() => {
@@ -29,7 +29,7 @@ async function stands(written: () => number): Promise<number> {
   return before;
 }
 
-floods('who does not read is not filled', async () => {
+floods('responses stop while the client does not read', async () => {
   let written = 0;
   await using lab = await openLab((_, to) => {
     flood(to, Buffer.alloc(1 << 20), 256, () => {
@@ -43,7 +43,7 @@ floods('who does not read is not filled', async () => {
   assert.ok((await stands(() => written)) < 200, String(written));
 });
 
-floods('nor with answers that have no body, of which a site may say any number', async () => {
+floods('informational responses stop too while the client does not read', async () => {
   const hint = `HTTP/1.1 103 Early Hints\r\nLink: ${'a'.repeat(100_000)}\r\n\r\n`;
   const hints = Buffer.from(hint.repeat(10));
   let written = 0;
@@ -58,7 +58,7 @@ floods('nor with answers that have no body, of which a site may say any number',
   assert.ok((await stands(() => written)) < 200, String(written));
 });
 
-floods('who asks and asks and reads no answer is not heard for ever', async () => {
+floods('requests stop while the client reads no response', async () => {
   await using lab = await openLab((_, to) => void to.end(Buffer.alloc(16 << 10)));
   const client = await lab.client();
   client.socket.pause();

@@ -23,7 +23,7 @@ export type Lab = AsyncDisposable & {
   connections(): Promise<number>;
 };
 
-/** `answer` as a site does, or raw: what it says to whatever it is asked. */
+/** `answer`: the site's handler, or the raw response to any request. */
 export async function openLab(
   answer: ((from: IncomingMessage, to: ServerResponse) => void) | string,
 ): Promise<Lab> {
@@ -93,7 +93,7 @@ export class Client {
       });
   }
 
-  /** Says it, and gives what comes back when that ends so. */
+  /** Sends the text, and returns the response when it ends with `end`. */
   async ask(text: string, end: string): Promise<string> {
     this.said = '';
     this.socket.write(text, 'latin1');
@@ -101,7 +101,7 @@ export class Client {
     return this.said;
   }
 
-  /** Says it, and gives all that comes back until the connection ends. */
+  /** Sends the text, and returns the response up to the end of the connection. */
   async last(text: string): Promise<string> {
     this.said = '';
     this.socket.write(text, 'latin1');

@@ -1,4 +1,4 @@
-/** Plain requests through the egress: connections that stay, bodies of each kind, hostile ends. */
+/** Plain requests through the egress: kept connections, bodies of each kind, hostile peers. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { until } from '../../../support/poll.ts';
@@ -20,7 +20,7 @@ forward('requests of one client to one site share a connection, other clients do
   assert.is(lab.taken.length, 2);
 });
 
-forward('a path is asked for as it was, an empty query too', async () => {
+forward('a path is forwarded unchanged, with an empty query too', async () => {
   await using lab = await openLab((from, to) => void to.end(from.url));
   const client = await lab.client();
   for (const path of ['/b?', '/b?c=%20|d', '/b%2Fc/', '/?']) {
@@ -28,7 +28,7 @@ forward('a path is asked for as it was, an empty query too', async () => {
   }
 });
 
-forward('a request to another place leaves the connection to the first', async () => {
+forward('a request to another destination closes the connection to the first', async () => {
   await using lab = await openLab((_, to) => void to.end('one'));
   await using second = await openLab((_, to) => void to.end('two'));
   const client = await lab.client();
@@ -38,14 +38,14 @@ forward('a request to another place leaves the connection to the first', async (
   assert.equal(second.asked, ['GET /']);
 });
 
-forward('requests said at once are answered in order', async () => {
+forward('pipelined requests receive their responses in order', async () => {
   await using lab = await openLab((from, to) => void to.end(String(from.url)));
   const client = await lab.client();
   const both = get(`${lab.site}/first`) + get(`${lab.site}/second`, 'Connection: close');
   assert.match(await client.last(both), /\/first[\s\S]*\/second$/);
 });
 
-forward('a body goes through as it is, sized and in chunks', async () => {
+forward('bodies are forwarded unchanged, sized and chunked', async () => {
   await using lab = await openLab((from, to) => void from.pipe(to));
   const client = await lab.client();
   const sized = await client.ask(post(`${lab.site}/`, '12345', 'Content-Length: 5'), '0\r\n\r\n');
@@ -56,7 +56,7 @@ forward('a body goes through as it is, sized and in chunks', async () => {
   assert.is(lab.taken.length, 1);
 });
 
-forward('what hides a second request is refused, and the site is not asked', async () => {
+forward('a request that may hide a second one is refused and not forwarded', async () => {
   await using lab = await openLab((_, to) => void to.end('never'));
   for (const text of [
     post(`${lab.site}/`, '0\r\n\r\n', 'Content-Length: 5', 'Transfer-Encoding: chunked'),
@@ -72,14 +72,14 @@ forward('what hides a second request is refused, and the site is not asked', asy
   assert.equal(lab.asked, []);
 });
 
-forward('chunks that are none end the connection to the site', async () => {
+forward('invalid chunks end the connection to the site', async () => {
   await using lab = await openLab((from, to) => void from.resume().on('end', () => to.end('ok')));
   const client = await lab.client();
   const said = post(`${lab.site}/`, '1\na\r\n0\r\n\r\n', 'Transfer-Encoding: chunked');
   assert.match(await client.last(said), /^(HTTP\/1\.1 502[\s\S]*)?$/);
 });
 
-forward('a kept connection that its site has closed is made anew', async () => {
+forward('a kept connection that its site has closed is replaced', async () => {
   await using lab = await openLab((_, to) => void to.end('site'));
   const client = await lab.client();
   await client.ask(get(`${lab.site}/`), 'site');
@@ -87,7 +87,7 @@ forward('a kept connection that its site has closed is made anew', async () => {
   assert.match(await client.ask(get(`${lab.site}/`), 'site'), /200 OK/);
 });
 
-forward("what may not be asked twice is the client's to repeat", async () => {
+forward("an unsafe request is not repeated: the client's connection closes", async () => {
   await using lab = await openLab((from, to) => {
     if (from.method === 'POST') from.socket.destroy();
     else to.end('site');
@@ -98,7 +98,7 @@ forward("what may not be asked twice is the client's to repeat", async () => {
   assert.equal(lab.asked, ['GET /', 'POST /']);
 });
 
-forward('nor is anything asked twice that was answered, however badly', async () => {
+forward('a request with an invalid response is not repeated', async () => {
   await using lab = await openLab((from, to) => {
     if (from.url === '/bad') from.socket.end('HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n');
     else to.end('site');
@@ -112,7 +112,7 @@ forward('nor is anything asked twice that was answered, however badly', async ()
 });
 
 forward(
-  'a site that goes without a word is a bad gateway, one that breaks off no answer',
+  'a site without a response is a bad gateway; an incomplete response closes the connection',
   async () => {
     await using silent = await openLab((from) => void from.socket.destroy());
     assert.match(await (await silent.client()).last(get(`${silent.site}/`)), /^HTTP\/1\.1 502 /);
@@ -125,14 +125,14 @@ forward(
   },
 );
 
-forward('an answer with two lengths is a bad gateway', async () => {
+forward('a response with two lengths is a bad gateway', async () => {
   await using lab = await openLab(
     'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
   );
   assert.match(await (await lab.client()).last(get(`${lab.site}/`)), /^HTTP\/1\.1 502 /);
 });
 
-forward('what a site says after its answer reaches no other request', async () => {
+forward('bytes after a response reach no other request', async () => {
   const bare = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na';
   await using lab = await openLab(
     `${bare}HTTP/1.1 407 Hidden\r\nProxy-Authenticate: Basic\r\n\r\n`,
@@ -143,7 +143,7 @@ forward('what a site says after its answer reaches no other request', async () =
   assert.not.match(next, /Proxy-Authenticate/);
 });
 
-forward('headers of one hop stay on theirs', async () => {
+forward('hop-by-hop headers are not forwarded', async () => {
   await using lab = await openLab((from, to) => {
     assert.is(from.headers['x-hop'], undefined);
     to.setHeader('Proxy-Authenticate', 'Basic');
@@ -155,7 +155,7 @@ forward('headers of one hop stay on theirs', async () => {
   assert.not.match(said, /proxy-authenticate|keep-alive/i);
 });
 
-forward('an early hint comes before its answer', async () => {
+forward('an early hint is forwarded before its response', async () => {
   await using lab = await openLab((_, to) => {
     to.writeEarlyHints({ link: '</a.css>; rel=preload' });
     to.end('site');
@@ -164,7 +164,7 @@ forward('an early hint comes before its answer', async () => {
   assert.match(said, /^HTTP\/1\.1 103 [\s\S]*a\.css[\s\S]*HTTP\/1\.1 200 OK/);
 });
 
-forward('a client that leaves ends what it has asked for', async () => {
+forward('a disconnected client ends its request at the site', async () => {
   await using lab = await openLab(() => undefined);
   const client = await lab.client();
   client.socket.write(get(`${lab.site}/`));
@@ -173,7 +173,7 @@ forward('a client that leaves ends what it has asked for', async () => {
   await until(() => lab.taken.every(({ destroyed }) => destroyed));
 });
 
-forward('a head without an end is not waited for beyond its limit', async () => {
+forward('a head above the size limit is refused', async () => {
   await using lab = await openLab((_, to) => void to.end('never'));
   const client = await lab.client();
   const endless = `${get(`${lab.site}/`).slice(0, -2)}X: ${'a'.repeat(300 << 10)}`;

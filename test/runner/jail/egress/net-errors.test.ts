@@ -1,4 +1,4 @@
-/** Refused connections of a browser: what their answers cost the runner's thread. */
+/** Refused connections of a browser, and their cost in the runner's thread. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { Worker } from 'node:worker_threads';
@@ -8,6 +8,7 @@ import type { EgressRules, Refusal } from '../../../../runner/jail/egress/dial.t
 import { refuse } from '../../../../runner/jail/egress/http-forward.ts';
 import {
   encodeNetError,
+  type GivenErrors,
   type NetError,
   restoreNetErrors,
 } from '../../../../runner/jail/egress/net-errors.ts';
@@ -20,7 +21,11 @@ const ERRORS: NetError[] = [
   ...(['ADDRESS_UNREACHABLE', 'BLOCKED_BY_CLIENT', 'PROXY_CONNECTION_FAILED'] as const),
 ];
 
-test('an answer is the same bytes for every connection', () => {
+function given(error: NetError, denied: [string, string][] = []): GivenErrors {
+  return { errors: new Set([error]), deniedHosts: new Map(denied) };
+}
+
+test('a response is one buffer for all connections', () => {
   for (const error of ERRORS) {
     for (const isTunnel of [false, true]) {
       const answer = encodeNetError(error, isTunnel);
@@ -31,18 +36,43 @@ test('an answer is the same bytes for every connection', () => {
   }
 });
 
-test('a plain request is never answered by 407, which Chrome may show as a page', () => {
+test('a plain request never gets a 407, which Chrome may show as a page', () => {
   for (const error of ERRORS) assert.not.match(encodeNetError(error).toString('latin1'), / 407 /);
 });
 
-test('an error that was not given is not put in the place of a code', () => {
+test('a code is replaced only by an error that the egress has sent', () => {
   const raw = Buffer.from('{"params":{"errorText":"net::ERR_RESPONSE_HEADERS_TOO_BIG"}}');
-  assert.is(restoreNetErrors(raw, new Set(['NAME_NOT_RESOLVED'])), raw);
-  const shown = restoreNetErrors(raw, new Set(['CONNECTION_TIMED_OUT'])).toString();
+  assert.is(restoreNetErrors(raw, given('NAME_NOT_RESOLVED')), raw);
+  const shown = restoreNetErrors(raw, given('CONNECTION_TIMED_OUT')).toString();
   assert.is(shown, '{"params":{"errorText":"net::ERR_CONNECTION_TIMED_OUT"}}');
 });
 
-/** Connections that are refused, read the answer and come again. */
+const DENIED = 'inner.test is not reachable from here: "private"';
+
+/** A report of Chrome's console about that address. */
+function reportOf(text: string, url: string): Buffer {
+  return Buffer.from(JSON.stringify({ params: { entry: { text, url } } }));
+}
+
+test('a console message about a denied host has the reason, one about another has none', () => {
+  const known = given('ADDRESS_UNREACHABLE', [['inner.test', DENIED]]);
+  const textOf = (text: string, url: string): string => {
+    const shown = restoreNetErrors(reportOf(text, url), known).toString();
+    return (JSON.parse(shown) as { params: { entry: { text: string } } }).params.entry.text;
+  };
+  const code = 'net::ERR_RESPONSE_HEADERS_MULTIPLE_CONTENT_LENGTH';
+  const failed = `Failed to load resource: ${code}`;
+  const restored = 'Failed to load resource: net::ERR_ADDRESS_UNREACHABLE';
+  assert.is(textOf(failed, 'https://inner.test:8443/a'), `${restored}: ${DENIED}`);
+  for (const url of ['https://far.test/', 'https://far.test/?inner.test', 'nothing']) {
+    assert.is(textOf(failed, url), restored, url);
+  }
+  const socket = "WebSocket connection to 'wss://inner.test/' failed: Error in connection";
+  const shown = textOf(`${socket} establishment: ${code}`, 'https://far.test/page.js');
+  assert.match(shown, `net::ERR_ADDRESS_UNREACHABLE: ${DENIED}`);
+});
+
+/** Refused connections, which read the response and connect again. */
 const FLOOD = `
 const { workerData: { port, count }, parentPort } = require('node:worker_threads');
 const { connect } = require('node:net');
@@ -74,7 +104,7 @@ async function openServer() {
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-test('a flood of refused connections leaves a second tenant its turns', async () => {
+test('a flood of refused connections does not delay a second tenant', async () => {
   const { server, port } = await openServer();
   const echo = createServer((socket) => void socket.pipe(socket)).listen(0, '127.0.0.1');
   await once(echo, 'listening');

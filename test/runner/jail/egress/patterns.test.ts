@@ -1,4 +1,4 @@
-/** Patterns of tenants, matched beside the runner's own thread. */
+/** Tenants' patterns are matched in a thread of their own. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { suite } from 'uvu';
@@ -21,7 +21,7 @@ patterns('a pattern is found anywhere in a host, in any case', async () => {
   assert.is(await of('^shop').find('my.shop.test'), false);
 });
 
-patterns('a flood of slow matches leaves this thread and other sessions alone', async () => {
+patterns('a flood of slow matches delays neither this thread nor other sessions', async () => {
   const { ofSession } = openPatterns();
   const [slow, plain] = [ofSession()(SLOW), ofSession()('^good')];
   assert.is(await plain.find('good.test'), true); // the thread runs
@@ -39,7 +39,7 @@ patterns('a flood of slow matches leaves this thread and other sessions alone', 
   assert.ok(user + system < 200_000, `${user + system} us of this thread`);
 });
 
-patterns('a verdict is kept by host', async () => {
+patterns('results are cached by host', async () => {
   const pattern = openPatterns().ofSession()(SLOW);
   await pattern.find(hostOf(0));
   const startedAt = performance.now();
@@ -47,7 +47,7 @@ patterns('a verdict is kept by host', async () => {
   assert.ok(performance.now() - startedAt < 2_000, 'a thousand questions, one match');
 });
 
-patterns('a question that uses too much CPU time fails, and the next one is answered', async () => {
+patterns('a match that uses too much CPU time fails, and the next one succeeds', async () => {
   // the hostile question takes 300 ms of CPU time, the other one 5 ms
   const { ofSession } = openPatterns({ questionMaxMs: 60 });
   const hostile = ofSession()(SLOW);
@@ -56,7 +56,7 @@ patterns('a question that uses too much CPU time fails, and the next one is answ
   assert.is(await ofSession()('a').find('a.test'), true);
 });
 
-patterns('a pattern that is too slow ends its connection with a warning, as no error', async () => {
+patterns('a slow pattern ends its connection with a warning', async () => {
   const logged: [string, string][] = [];
   const levels = ['info', 'warn', 'error'].map((level) => {
     return [level, (_: object, message: string) => logged.push([level, message])];

@@ -1,4 +1,4 @@
-/** Which addresses a name stands for, and whether they may be dialled. */
+/** The addresses of a name, and whether they may be dialled. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { cidrList } from '../../../../proto/network/public-addresses.ts';
@@ -22,7 +22,7 @@ names(
   },
 );
 
-names('a name is asked for once in a while, and again when there was no answer', async () => {
+names('a name is resolved once per cache time, and again after a failure', async () => {
   let at = 0;
   const asked: string[] = [];
   const resolve = remembering(
@@ -50,7 +50,7 @@ names('a name is asked for once in a while, and again when there was no answer',
   assert.is(asked.length, 6);
 });
 
-names('localhost is what the operator opened of it', async () => {
+names('localhost resolves to the loopback addresses that the operator opened', async () => {
   const own = ownAddresses();
   const resolve = async () => {
     throw new Error('no name server is asked');

@@ -1,4 +1,4 @@
-/** What a browser's plain http leaves by: a tunnel, unless somebody has to read it. */
+/** A browser's plain http uses SOCKS: a tunnel, unless requests must be read. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { upstreamOf } from '../../../../proto/network/session-proxies.ts';
@@ -14,7 +14,7 @@ const ME = { username: 'me', password: 'p:ss' };
 
 type Kind = 'name' | 'ipv4' | 'ipv6';
 
-/** A connection that has asked for that place, and what it heard of it. */
+/** A connection that has requested a destination, and the bytes received. */
 async function open(lab: Lab, host: string, kind: Kind = 'name', port = portOf(lab)) {
   const client = await lab.client();
   assert.is(await client.ask(HELLO, '\0'), '\x05\0');
@@ -38,7 +38,7 @@ const portOf = (lab: Lab): number => Number(lab.host.split(':')[1]);
 const word = (port: number): string => String.fromCharCode(port >> 8, port & 0xff);
 const LAST = ['Connection: close'];
 
-socks('bytes arrive as they were said, both ways: nobody reads them', async () => {
+socks('a tunnel forwards bytes unchanged in both directions', async () => {
   await using lab = await openLab('HTTP/1.1 299 \tAs It Is\nOdd : header\r\n\r\n');
   const client = await opened(lab);
   const odd = 'GET /a#b HTTP/1.1\nhost: x\r\nConnection: X-Mine\r\nX-Mine: kept\r\n\r\n';
@@ -48,7 +48,7 @@ socks('bytes arrive as they were said, both ways: nobody reads them', async () =
   await until(() => lab.egress.bytes.sent === odd.length);
 });
 
-socks('a place is a name or an address of either kind', async () => {
+socks('a destination is a name, an IPv4 or an IPv6 address', async () => {
   await using lab = await openLab((from, to) => void to.end(`to ${from.headers.host}`));
   for (const [host, kind] of [
     ['127.0.0.1', 'ipv4'],
@@ -59,7 +59,7 @@ socks('a place is a name or an address of either kind', async () => {
     assert.is(heard, GRANTED, host);
     assert.match(await client.last(get('/', ...LAST)), /^HTTP\/1\.1 200 /, host);
   }
-  // nobody listens there: the answer names the address that was meant
+  // no process listens there: the response contains the parsed address
   for (const [host, kind] of [
     ['', 'ipv6'],
     ['::1', 'name'],
@@ -69,7 +69,7 @@ socks('a place is a name or an address of either kind', async () => {
   }
 });
 
-socks('words that come byte by byte, and words that come at once, are the same words', async () => {
+socks('messages are read in chunks of any size', async () => {
   await using lab = await openLab((_, to) => void to.end('site'));
   const all = `${HELLO}\x05\x01\0${place('127.0.0.1', 'name')}${word(portOf(lab))}`;
   const slow = await lab.client();
@@ -84,7 +84,7 @@ socks('words that come byte by byte, and words that come at once, are the same w
   assert.ok(heard.startsWith(`\x05\0${GRANTED}HTTP/1.1 200 OK`), heard);
 });
 
-socks('a closed address and a dead one are answered as requests are: with why', async () => {
+socks('the response for a denied or failed destination has the reason', async () => {
   await using lab = await openLab((_, to) => void to.end('never'));
   for (const host of ['10.0.0.1', '169.254.169.254', '0xa9fea9fe', '192.168.0.1']) {
     const said = await (await opened(lab, host)).last(get('/'));
@@ -96,7 +96,7 @@ socks('a closed address and a dead one are answered as requests are: with why', 
   assert.equal(lab.asked, []);
 });
 
-socks('where a filter list is asked, each request is read and judged by its path', async () => {
+socks('with a filter list each request is checked by its path', async () => {
   await using lab = await openLab((from, to) => void to.end(`${from.method} ${from.url}`));
   lab.egress.steer({ isBlocked: ({ pathname }) => pathname.startsWith('/ads') });
   const client = await opened(lab);
@@ -105,7 +105,7 @@ socks('where a filter list is asked, each request is read and judged by its path
   assert.equal(lab.asked, ['GET /page?q']);
 });
 
-socks('in a connection that is read, a request is for its place alone', async () => {
+socks('a read connection forwards requests to its destination only', async () => {
   await using lab = await openLab((_, to) => void to.end('never'));
   await using other = await openLab((_, to) => void to.end('never'));
   for (const said of [
@@ -121,27 +121,24 @@ socks('in a connection that is read, a request is for its place alone', async ()
   assert.equal([...lab.asked, ...other.asked], []);
 });
 
-socks(
-  "an http proxy is told requests whole, a socks proxy carries the tunnel's bytes",
-  async () => {
-    await using lab = await openLab((_, to) => void to.end('site'));
-    await using http = await startHttpProxy(portOf(lab), ME);
-    await using five = await startSocksProxy(portOf(lab), ME);
-    const by = (server: string) => {
-      lab.egress.steer({ routes: [{ via: upstreamOf(server, { isManaged: false, ...ME }) }] });
-    };
-    by(http.address);
-    const read = await opened(lab, 'far.test', 80);
-    assert.match(await read.last(get('/a?b', ...LAST)), /through the proxy/);
-    assert.equal(http.asked, ['GET http://far.test/a?b']);
-    by(`socks5://${five.address.replace(/^.*\//, '')}`);
-    const passed = await opened(lab, 'far.test', 80);
-    assert.match(await passed.last(get('/c', ...LAST)), /200 OK[\s\S]*site/);
-    assert.equal(lab.asked, ['GET /c']);
-  },
-);
+socks('an http proxy gets whole requests, a socks proxy gets a tunnel', async () => {
+  await using lab = await openLab((_, to) => void to.end('site'));
+  await using http = await startHttpProxy(portOf(lab), ME);
+  await using five = await startSocksProxy(portOf(lab), ME);
+  const by = (server: string) => {
+    lab.egress.steer({ routes: [{ via: upstreamOf(server, { isManaged: false, ...ME }) }] });
+  };
+  by(http.address);
+  const read = await opened(lab, 'far.test', 80);
+  assert.match(await read.last(get('/a?b', ...LAST)), /through the proxy/);
+  assert.equal(http.asked, ['GET http://far.test/a?b']);
+  by(`socks5://${five.address.replace(/^.*\//, '')}`);
+  const passed = await opened(lab, 'far.test', 80);
+  assert.match(await passed.last(get('/c', ...LAST)), /200 OK[\s\S]*site/);
+  assert.equal(lab.asked, ['GET /c']);
+});
 
-socks('a proxy that wants other credentials is no site that wants them', async () => {
+socks("a proxy's 407 is not forwarded as the site's", async () => {
   await using lab = await openLab((_, to) => void to.end('never'));
   await using http = await startHttpProxy(portOf(lab), ME);
   const wrong = { ...ME, password: 'wrong', isManaged: false };
@@ -151,13 +148,13 @@ socks('a proxy that wants other credentials is no site that wants them', async (
   assert.not.match(said, /wrong/);
 });
 
-socks("a site's own 407 is the site's to say", async () => {
+socks("a site's own 407 is forwarded", async () => {
   await using lab = await openLab((_, to) => void to.writeHead(407).end('mine'));
   const client = await opened(lab);
   assert.match(await client.last(get('/', ...LAST)), /^HTTP\/1\.1 407 [\s\S]*mine/);
 });
 
-socks('a connection that goes the old way ends when the way changes', async () => {
+socks('a connection ends when its route changes', async () => {
   await using lab = await openLab((from, to) => void to.end(String(from.url)));
   const client = await opened(lab);
   await client.ask(get('/before'), '/before');
@@ -167,7 +164,7 @@ socks('a connection that goes the old way ends when the way changes', async () =
   assert.equal(lab.asked, ['GET /before']);
 });
 
-socks('what is no CONNECT without credentials is refused in its own words', async () => {
+socks('a request other than CONNECT without credentials is refused in SOCKS', async () => {
   await using lab = await openLab((_, to) => void to.end('never'));
   const to = `${place('127.0.0.1', 'name')}${word(portOf(lab))}`;
   for (const [said, answer] of [
@@ -189,7 +186,7 @@ socks('what is no CONNECT without credentials is refused in its own words', asyn
   assert.equal(lab.asked, []);
 });
 
-socks('who leaves in the middle of a word leaves nothing behind', async () => {
+socks('a client that disconnects within a message leaves no connection', async () => {
   await using lab = await openLab((_, to) => void to.end('never'));
   for (const said of ['\x05', '\x05\x03\0', `${HELLO}\x05\x01`, `${HELLO}\x05\x01\0\x03\x20ab`]) {
     const client = await lab.client();

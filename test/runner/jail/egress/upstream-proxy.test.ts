@@ -1,4 +1,4 @@
-/** Connections that leave a jail through proxies: which, with what credentials, and which not. */
+/** Connections out of a jail through proxies: their routes and credentials. */
 import { createServer, request } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcp } from 'node:net';
 import { suite } from 'uvu';
@@ -47,7 +47,7 @@ async function openLab(allow: string[], names: Record<string, string[]> = {}) {
         });
         asking.end();
       }),
-    /** All that a tunnel says, after one request through it. */
+    /** The whole output of a tunnel after one request. */
     tunnel: (authority: string) =>
       new Promise<string>((resolve) => {
         const socket = connect(port, '127.0.0.1');
@@ -83,7 +83,7 @@ upstream('an http proxy with credentials carries plain requests and tunnels', as
   assert.equal(proxy.asked, ['GET http://far.test/a?b', 'CONNECT far.test:443']);
 });
 
-upstream('a proxy that refuses is a bad gateway, and nothing goes round it', async () => {
+upstream('a refusing proxy is a bad gateway, and is not bypassed', async () => {
   await using lab = await openLab(LOCAL, { 'far.test': ['127.0.0.1'] });
   await using proxy = await startHttpProxy(lab.sitePort, ME);
   lab.egress.steer({ routes: [by(`http://me:wrong@${proxy.address}`)] });
@@ -106,7 +106,7 @@ upstream('a socks5 proxy with a password carries both; a wrong one carries neith
   assert.match(await lab.tunnel('other.test:443'), /^HTTP\/1\.1 502/);
 });
 
-upstream('the first route that matches decides, and none leaves straight', async () => {
+upstream('the first matching route applies; without a match the connection is direct', async () => {
   await using lab = await openLab(LOCAL, { 'near.test': ['127.0.0.1'] });
   await using proxy = await startHttpProxy(lab.sitePort);
   lab.egress.steer({
@@ -121,7 +121,7 @@ upstream('the first route that matches decides, and none leaves straight', async
   assert.equal(proxy.asked, ['GET http://far.test/']);
 });
 
-upstream('a proxy opens no closed address, and is none itself', async () => {
+upstream('a proxy is not used for a denied target, nor at a denied address', async () => {
   await using open = await openLab(LOCAL, { 'inner.test': ['10.0.0.1'] });
   await using proxy = await startHttpProxy(open.sitePort);
   open.egress.steer({ routes: [by(proxy.address)] });
@@ -135,7 +135,7 @@ upstream('a proxy opens no closed address, and is none itself', async () => {
   assert.equal(proxy.asked, []);
 });
 
-upstream("the operator's proxies are counted, a tenant's own are not", async () => {
+upstream("bytes through the operator's proxies are counted, through a tenant's not", async () => {
   await using lab = await openLab(LOCAL);
   await using proxy = await startHttpProxy(lab.sitePort);
   lab.egress.steer({ routes: [by(proxy.address)] });
@@ -146,7 +146,7 @@ upstream("the operator's proxies are counted, a tenant's own are not", async () 
   assert.ok(lab.egress.bytes.managed > 0);
 });
 
-upstream('what a filter list names is refused, by both ways', async () => {
+upstream('a listed host is refused for requests and tunnels', async () => {
   await using lab = await openLab(LOCAL, { 'ads.test': ['127.0.0.1'], 'ok.test': ['127.0.0.1'] });
   lab.egress.steer({ isBlocked: ({ hostname }) => hostname === 'ads.test' });
   assert.match(await lab.get(`http://ads.test:${lab.sitePort}/`), /^403 .*filter list/);
@@ -154,7 +154,7 @@ upstream('what a filter list names is refused, by both ways', async () => {
   assert.is(await lab.get(`http://ok.test:${lab.sitePort}/`), '200 site');
 });
 
-upstream('a proxy is named in any of its forms; a refusal does not tell the password', () => {
+upstream('a proxy address is accepted in any form; an error does not contain the password', () => {
   const given = { isManaged: false };
   assert.equal(upstreamOf('socks5://u:p%40@h.test', given), {
     protocol: 'socks5',

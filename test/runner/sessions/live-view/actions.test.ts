@@ -1,4 +1,4 @@
-/** What a viewer asks for while its page goes elsewhere: the last wish counts. */
+/** Actions of a viewer while its page navigates: the last one counts. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../../proto/common/must.ts';
@@ -32,7 +32,7 @@ function openTab() {
 
 const ENTRIES = { currentIndex: 1, entries: [{ id: 7 }, { id: 8 }] };
 
-test('a step back or a reload that still waits is not wanted after another wish', () => {
+test('a later action cancels a waiting history step or reload', () => {
   const tab = openTab();
   tab.act({ kind: 'history', by: -1 });
   tab.act({ kind: 'reload' });
@@ -48,7 +48,7 @@ test('a step back or a reload that still waits is not wanted after another wish'
   ]);
 });
 
-test('a step back is made when its page is known, and not after another wish', async () => {
+test('a history step waits for the history, and a later action cancels it', async () => {
   const tab = openTab();
   tab.act({ kind: 'history', by: -1 });
   tab.answer(0, ENTRIES);
@@ -67,13 +67,13 @@ test('a step back is made when its page is known, and not after another wish', a
   );
 });
 
-test('the answer to a dialog is for that one alone', () => {
+test('the response to a dialog is not retried', () => {
   const tab = openTab();
   tab.act({ kind: 'dialog', accept: true, text: '' });
   assert.equal(tab.asked(), [['Page.handleJavaScriptDialog', true]]);
 });
 
-test('an address that is refused takes nothing back', () => {
+test('a refused URL cancels nothing', () => {
   const tab = openTab();
   tab.act({ kind: 'reload' });
   tab.act({ kind: 'navigate', url: 'file:///etc/passwd' });

@@ -1,4 +1,4 @@
-/** What a viewer may say is what its page says: each field counts, nothing else is passed on. */
+/** Messages of a viewer: every field is checked, and unknown fields are not forwarded. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readMessage, type ViewerMessage } from '../../../../runner/sessions/live-view/input.ts';
@@ -39,7 +39,7 @@ function commandOf(message: unknown): { method: string; params: Record<string, u
   return said.command;
 }
 
-test('input becomes the command of Chrome, without what is not named', () => {
+test('input becomes a command of Chrome, without unknown fields', () => {
   const { method, params } = commandOf({ ...MOUSE, pointerType: 'pen', sessionId: 'other' });
   assert.is(method, 'Input.dispatchMouseEvent');
   const at = { x: 1, y: 2.5, button: 'left', buttons: 1, clickCount: 2, modifiers: 8 };
@@ -49,7 +49,7 @@ test('input becomes the command of Chrome, without what is not named', () => {
   assert.equal(commandOf(TOUCH).params['touchPoints'], [{ x: 1, y: 2, id: 0 }]);
 });
 
-test('a key with text types, one without does not, and none does when it is let go', () => {
+test('a key with text types on press only, a key without text never', () => {
   assert.is(commandOf(KEY).params['type'], 'keyDown');
   assert.is(commandOf(KEY).params['text'], 'a');
   assert.is(commandOf({ ...KEY, text: '' }).params['type'], 'rawKeyDown');
@@ -59,7 +59,7 @@ test('a key with text types, one without does not, and none does when it is let 
   assert.is(commandOf({ ...KEY, location: 3 }).params['isKeypad'], true);
 });
 
-test('what is no input is read as well', () => {
+test('messages that are not input are read', () => {
   assert.equal(read({ type: 'ack' }), { kind: 'ack' });
   assert.equal(read({ type: 'reload' }), { kind: 'reload' });
   assert.equal(read({ type: 'history', by: -1 }), { kind: 'history', by: -1 });
@@ -69,7 +69,7 @@ test('what is no input is read as well', () => {
   assert.equal(read({ type: 'navigate', url: 'x' }), { kind: 'navigate', url: 'x' });
 });
 
-test('a field that is missing, of another type, or out of bounds is no message', () => {
+test('a missing, mistyped or excessive field makes a message invalid', () => {
   const strange = [null, 'x', [], {}, -1e9, 1e9, '__proto__', 'constructor'];
   for (const message of [MOUSE, WHEEL, TOUCH]) {
     for (const name of Object.keys(message)) {

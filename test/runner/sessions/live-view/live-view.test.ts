@@ -1,4 +1,4 @@
-/** The live view of a real Chrome: it shows what the page shows, and does what the viewer does. */
+/** The live view of a real Chrome: it shows the page, and applies the viewer's input. */
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -35,7 +35,7 @@ function press(viewing: Viewing, key: string, text = key): void {
   viewing.send({ ...one, event: 'up', text: '', modifiers: 0 });
 }
 
-test('a page that stands still is seen at once, by whoever comes', async () => {
+test('a static page is shown at once, to each viewer', async () => {
   await using lab = await openLiveLab();
   const browser = await chromium.connectOverCDP(lab.connectUrl);
   const page = firstPage(browser);
@@ -54,7 +54,7 @@ test('a page that stands still is seen at once, by whoever comes', async () => {
   await browser.close();
 });
 
-test('clicks, keys, pasted text, wheel and fingers reach the page', async () => {
+test('clicks, keys, pasted text, wheel and touches reach the page', async () => {
   await using lab = await openLiveLab();
   const browser = await chromium.connectOverCDP(lab.connectUrl);
   const page = firstPage(browser);
@@ -84,7 +84,7 @@ test('clicks, keys, pasted text, wheel and fingers reach the page', async () => 
   await browser.close();
 });
 
-test('it follows the active tab, and back when that is closed', async () => {
+test('the view follows the active tab, and returns when that tab closes', async () => {
   await using lab = await openLiveLab();
   const browser = await chromium.connectOverCDP(lab.connectUrl);
   const page = firstPage(browser);
@@ -106,7 +106,7 @@ test('it follows the active tab, and back when that is closed', async () => {
   await browser.close();
 });
 
-test('one tab can be asked for, also behind another; it ends with the tab', async () => {
+test('a view can show one tab, also a covered one, and ends with it', async () => {
   await using lab = await openLiveLab();
   const browser = await chromium.connectOverCDP(lab.connectUrl);
   const page = firstPage(browser);
@@ -126,7 +126,7 @@ test('one tab can be asked for, also behind another; it ends with the tab', asyn
   await browser.close();
 });
 
-test('the address bar opens what a client may open, and nothing else', async () => {
+test('the address bar opens the URLs that a client may open', async () => {
   await using lab = await openLiveLab();
   const viewing = await look(lab.viewUrl);
   await until(() => viewing.frames.length > 0, LIMIT_MS);
@@ -146,7 +146,7 @@ test('the address bar opens what a client may open, and nothing else', async () 
   await until(() => lab.asked.length > before, LIMIT_MS);
 });
 
-test('a viewer answers what the page asks and nobody else does', async () => {
+test('a viewer closes a dialog that no client handles', async () => {
   await using lab = await openLiveLab();
   const viewing = await look(lab.viewUrl);
   const [{ targetId }] = (await lab.chrome.pipe.call('Target.getTargets'))['targetInfos'] as [
@@ -176,7 +176,7 @@ test('a viewer answers what the page asks and nobody else does', async () => {
   assert.is((result as { value: string }).value, 'the answer');
 });
 
-test('a viewer that may only watch changes nothing', async () => {
+test('a read-only viewer changes nothing', async () => {
   await using lab = await openLiveLab();
   const viewing = await look(`${lab.viewUrl}?readonly=true`);
   await until(() => viewing.frames.length > 0, LIMIT_MS);
@@ -188,7 +188,7 @@ test('a viewer that may only watch changes nothing', async () => {
   assert.not(lab.asked.includes('/readonly'));
 });
 
-test('15 pictures a second at most; who takes no more gets two, and holds up nobody', async () => {
+test('a viewer gets 15 frames a second; without acknowledgements two', async () => {
   await using lab = await openLiveLab();
   const browser = await chromium.connectOverCDP(lab.connectUrl);
   const page = firstPage(browser);
@@ -208,7 +208,7 @@ test('15 pictures a second at most; who takes no more gets two, and holds up nob
   await browser.close();
 });
 
-test('what is no message ends that viewer alone; so does a flood', async () => {
+test('an invalid message or a flood ends that viewer only', async () => {
   await using lab = await openLiveLab();
   const good = await look(lab.viewUrl);
   const junk = [
@@ -233,7 +233,7 @@ test('what is no message ends that viewer alone; so does a flood', async () => {
   await until(() => good.frames.length > before, LIMIT_MS);
 });
 
-test('a view ends when its time is over, and with its session', async () => {
+test('a view ends at its expiry, and with its session', async () => {
   await using lab = await openLiveLab();
   const expired = await look(`${lab.viewUrl}?until=${NOW + 1}`);
   assert.equal(await expired.closed, { code: 1008, reason: 'the live view has expired' });

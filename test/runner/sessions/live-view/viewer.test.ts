@@ -1,4 +1,4 @@
-/** What a viewer asks for in the moment between its coming and the first picture. */
+/** Actions of a viewer between its connection and the first frame. */
 import { once } from 'node:events';
 import { chromium } from 'playwright-core';
 import { suite } from 'uvu';
@@ -22,14 +22,14 @@ async function openTwo(lab: LiveLab) {
   return { browser, first, second, ids: [must(one, 'a tab'), must(two, 'a tab')] as const };
 }
 
-/** A viewer that has said all this before Chrome could show it anything. */
+/** A viewer that has sent all messages before Chrome could show a frame. */
 async function lookAndSay(lab: LiveLab, ...messages: object[]): Promise<Viewing> {
   const { pipe } = lab.chrome;
   pipe.pause(messages);
   const viewing = await look(lab.viewUrl);
   for (const message of messages) viewing.send(message);
   viewing.socket.ping();
-  await once(viewing.socket, 'pong'); // all before it was heard
+  await once(viewing.socket, 'pong'); // all messages before it were received
   assert.is(viewing.frames.length, 0);
   pipe.resume(messages);
   return viewing;
@@ -40,7 +40,7 @@ async function leave(lab: LiveLab, viewing: Viewing): Promise<void> {
   await until(() => lab.live.viewers === 0, LIMIT_MS); // what it was shown is let go
 }
 
-test('an address, or a step back, that it sends at once waits for its tab', async () => {
+test('a URL or a history step before the first frame waits for its tab', async () => {
   await using lab = await openLiveLab();
   const { browser, second } = await openTwo(lab);
   const one = await lookAndSay(lab, { type: 'navigate', url: `${lab.siteUrl}/first` });
@@ -52,7 +52,7 @@ test('an address, or a step back, that it sends at once waits for its tab', asyn
   await browser.close();
 });
 
-test('what it asks of one tab is not done to another that it chooses meanwhile', async () => {
+test('an action for one tab is not done on another that is chosen meanwhile', async () => {
   await using lab = await openLiveLab();
   const { browser, first, second, ids } = await openTwo(lab);
   const never = { type: 'navigate', url: `${lab.siteUrl}/never` };
@@ -65,7 +65,7 @@ test('what it asks of one tab is not done to another that it chooses meanwhile',
   await browser.close();
 });
 
-test('a tab that it left and chose again before it was shown is let go with it', async () => {
+test('a tab chosen again before it was shown is released with its viewer', async () => {
   await using lab = await openLiveLab();
   const { browser, ids } = await openTwo(lab);
   const { pipe } = lab.chrome;

@@ -10,7 +10,7 @@ import { type Lab, listen, log, openLab } from '../../browser/lab.ts';
 /** Ours: a machine under load. */
 export const LIMIT_MS = 60_000;
 
-/** What the clock of the live view says. */
+/** The time of the live view's clock. */
 export const NOW = 1_800_000_000_000;
 
 type Tab = { id: string; url: string; title: string; isShown: boolean };
@@ -25,7 +25,7 @@ export type Viewing = {
   size: { width: number; height: number } | undefined;
   notices: string[];
   dialog: { kind: string; message: string; text: string } | null;
-  /** Acknowledges each frame, until told otherwise. */
+  /** Acknowledges each frame by default. */
   acks: boolean;
   send(message: object): void;
   closed: Promise<{ code: number; reason: string }>;
@@ -36,7 +36,7 @@ export async function openLiveLab(program?: string): Promise<LiveLab> {
   const live = openLiveView(lab.chrome, { log, now: () => NOW });
   const server = createServer();
   server.on('upgrade', (request, socket, head) => {
-    const target = new URL(request.url ?? '/', 'http://door').searchParams.get('target');
+    const target = new URL(request.url ?? '/', 'http://runner').searchParams.get('target');
     live.view({ request, socket, head, target: target ?? undefined });
   });
   const port = await listen(server);

@@ -1,4 +1,4 @@
-/** The protocol log's way to core: soon, in order, once, to the end, never too much at a time. */
+/** The protocol log is sent to core soon, in order, once, completely, in limited chunks. */
 import { zstdDecompressSync } from 'node:zlib';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -15,7 +15,7 @@ const LIMIT_MS = 20_000;
 
 type Answer = { full: boolean } | Error;
 
-/** A log whose core answers as `answerOf` says; a Chrome without pages. */
+/** A log whose core responds as `answerOf` returns; a Chrome without pages. */
 async function openBench(answerOf: (call: number) => Answer = () => ({ full: false })) {
   const taken: AppendSessionLogsRequest[] = [];
   let calls = 0;
@@ -57,7 +57,7 @@ async function openBench(answerOf: (call: number) => Answer = () => ({ full: fal
 const named = (count: number): string[] => Array.from({ length: count }, (_, n) => `Page.n${n}`);
 const methodsOf = (entries: readonly { method: string }[]) => entries.map(({ method }) => method);
 
-test('what happened is sent by itself, with its count and size', async () => {
+test('entries are sent without a flush, with their count and size', async () => {
   const { event, taken, entries, part } = await openBench();
   event(0);
   event(1);
@@ -69,14 +69,14 @@ test('what happened is sent by itself, with its count and size', async () => {
   assert.is(chunk?.size, zstdDecompressSync(must(chunk, 'a chunk').entries).length);
   assert.equal(methodsOf(entries()), named(2));
   assert.is(entries()[0]?.sessionId, 'a-session');
-  await part.close();
+  await part.closeLast?.();
   assert.is(taken.length, 1);
 });
 
-test('much goes in chunks, numbered and in order, and all of it before the end', async () => {
+test('many entries are sent in numbered chunks, in order, before the end', async () => {
   const { event, taken, entries, part } = await openBench();
   for (let n = 0; n < 3_000; n++) event(n, 'x'.repeat(n % 1_000));
-  await part.close();
+  await part.closeLast?.();
   assert.equal(methodsOf(entries()), named(3_000));
   assert.equal(
     taken.map(({ number }) => number),
@@ -85,13 +85,13 @@ test('much goes in chunks, numbered and in order, and all of it before the end',
   for (const { count, size } of taken) assert.ok(count <= 500 && size < 1 << 20);
 });
 
-test('an end without anything to say says nothing', async () => {
+test('the end of an empty log sends nothing', async () => {
   const { part, calls } = await openBench();
-  await part.close();
+  await part.closeLast?.();
   assert.is(calls(), 0);
 });
 
-test('core that was away gets the same chunk again, and what came meanwhile', async () => {
+test('after an outage core gets the same chunk again, then later entries', async () => {
   const away = new Fault('CORE_UNAVAILABLE', 'core is not there');
   const { event, entries, taken, part, calls } = await openBench((call) =>
     call <= 2 ? away : { full: false },
@@ -100,7 +100,7 @@ test('core that was away gets the same chunk again, and what came meanwhile', as
   await until(() => calls() === 1, LIMIT_MS);
   event(1);
   await until(() => taken.length > 0, LIMIT_MS);
-  await part.close();
+  await part.closeLast?.();
   assert.equal(methodsOf(entries()), named(2));
   assert.equal(
     taken.map(({ number }) => number),
@@ -117,22 +117,22 @@ for (const [what, answer] of [
     event(0);
     await until(() => calls() > 0, LIMIT_MS);
     event(1);
-    await part.close();
+    await part.closeLast?.();
     assert.is(calls(), 1);
   });
 }
 
-test('a lost lease ends it at once, whatever waits', async () => {
+test('a lost lease ends the log at once', async () => {
   const { event, part, lost } = await openBench(() => new Fault('CORE_UNAVAILABLE', 'away'));
   event(0);
   lost.abort();
-  await part.close();
+  await part.closeLast?.();
 });
 
-test('a warning is an entry like others, also one from before the session was open', async () => {
+test('a warning is an entry, also before the session is open', async () => {
   const { logs, part, entries } = await openBench();
   logs.warn('captchas are not solved here');
-  await part.close();
+  await part.closeLast?.();
   assert.equal(methodsOf(entries()), ['Tabern.warning']);
 });
 

@@ -1,4 +1,4 @@
-/** A recorder by itself, what is said past it, and what stands in the log then. */
+/** A recorder alone, messages for it, and the log that results. */
 import * as assert from 'uvu/assert';
 import { SessionLog } from '../../../../proto/gen/tabern/v1/sessions.pb.ts';
 import { lineOf } from '../../../../runner/sessions/log/format.ts';
@@ -9,7 +9,7 @@ import {
 import { paramsOf, readMessage } from '../../../../runner/sessions/relay/commands.ts';
 
 export const SESSION = '018f0000-0000-7000-8000-000000000000';
-/** How Chrome ends what it says to a session. */
+/** The end of each message of Chrome to a session. */
 export const TAIL = ',"sessionId":"0123456789ABCDEF0123456789ABCDEF"}';
 
 export type Logged = SessionLog & { line: string };
@@ -53,7 +53,7 @@ export function askText(session: SessionRecorder, message: string, at = 1): void
   session.onCommand({ id, method, ...paramsOf(read) }, { text, params }, at);
 }
 
-/** What Chrome says to it. */
+/** Passes a message of Chrome to the session. */
 export function say(session: SessionRecorder, text: string, at = 2): void {
   session.onMessage(Buffer.from(text), at);
 }

@@ -1,11 +1,11 @@
-/** What the protocol log makes of a relay's traffic. */
+/** The entries that the protocol log makes of a relay's messages. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ask, type Logged, openBench, SESSION, say, TAIL } from './recorder-bench.ts';
 
 const test = suite('runner/sessions/log/recorder');
 
-test('a command and its answer are one entry, as they were on the wire', () => {
+test('a command and its response are one entry, with the text that was sent', () => {
   const { recorder, logged } = openBench();
   const session = recorder.session(3);
   const command = { id: 7, method: 'Page.navigate', params: { url: 'http://a/é' } };
@@ -27,7 +27,7 @@ test('a command and its answer are one entry, as they were on the wire', () => {
   });
 });
 
-test('entries come in the order of their ends; one without an end comes at the end', () => {
+test('entries are in the order of completion; a command without a response is the last', () => {
   const { recorder, logged } = openBench();
   const session = recorder.session(0);
   ask(session, { id: 1, method: 'Runtime.evaluate' });
@@ -46,7 +46,7 @@ test('entries come in the order of their ends; one without an end comes at the e
   assert.equal(all[2]?.request?.params, { a: 1 });
 });
 
-test('an answer belongs to the session that was asked', () => {
+test('a response belongs to the session of its command', () => {
   const { recorder, logged } = openBench();
   const [one, two] = [recorder.session(0), recorder.session(1)];
   ask(one, { id: 1, method: 'Page.a' });
@@ -74,7 +74,7 @@ test('an error is the result', () => {
   }
 });
 
-test('events that tell of pages are kept, the flood is not', () => {
+test('events about pages are kept, bulk events are not', () => {
   const { recorder, logged } = openBench();
   const session = recorder.session(2);
   const frame = '{"id":"F","loaderId":"L"}';
@@ -108,7 +108,7 @@ test('events that tell of pages are kept, the flood is not', () => {
   });
 });
 
-test('what is too long is cut and stays what the contract wants', () => {
+test('a long message is truncated and stays a valid entry', () => {
   const { recorder, logged } = openBench();
   const session = recorder.session(0);
   const long = 'x'.repeat(100_000);
@@ -129,7 +129,7 @@ test('what is too long is cut and stays what the contract wants', () => {
   for (const entry of [shot, script, event, typed]) assert.ok((entry?.line.length ?? 0) < 5_000);
 });
 
-test('an id that would break out of its line is no id', () => {
+test('an id with special characters is not an id', () => {
   const { recorder, logged } = openBench();
   const session = recorder.session(0);
   const params = { frameId: 'a","method":"Forged', loaderId: '', text: '"frameId":"x"' };
@@ -141,7 +141,7 @@ test('an id that would break out of its line is no id', () => {
   assert.is(entry?.loaderId, undefined);
 });
 
-test('when nobody takes it, it stays within its bounds and says what is lost', () => {
+test('a log that is not taken stays within its limit and reports lost entries', () => {
   const { recorder, told } = openBench();
   const session = recorder.session(0);
   const event = `{"method":"Page.a","params":{"text":"${'x'.repeat(50_000)}"}}`;
@@ -156,7 +156,7 @@ test('when nobody takes it, it stays within its bounds and says what is lost', (
   assert.match(rest.at(-1)?.request.text ?? '', new RegExp(`${1_000 - count} entries`));
 });
 
-test('commands that are never answered stay within their bounds', () => {
+test('commands without responses stay within their limit', () => {
   const { recorder } = openBench();
   const session = recorder.session(0);
   const params = { text: 'x'.repeat(50_000) };
@@ -168,7 +168,7 @@ test('commands that are never answered stay within their bounds', () => {
   assert.ok(bytes < 30 << 20, `${bytes} bytes`);
 });
 
-test('a warning is an entry, and a recorder that was stopped keeps nothing', () => {
+test('a warning is an entry, and a stopped recorder records nothing', () => {
   const { recorder, logged } = openBench();
   const session = recorder.session(0);
   recorder.warn('captchas are not solved here', 9);

@@ -1,4 +1,4 @@
-/** What the protocol log must not show. */
+/** Secrets that the protocol log must not contain. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { REDACTED } from '../../../../runner/sessions/log/redaction.ts';
@@ -6,7 +6,7 @@ import { ask, openBench, say, TAIL } from './recorder-bench.ts';
 
 const test = suite('runner/sessions/log/redaction');
 
-/** method, what is asked, what is answered; `S` must not be in the log, `V` must. */
+/** Method, params, result; `S` must not be in the log, `V` must. */
 const SECRETS: [method: string, params: object, result: object][] = [
   ['Network.setCookie', { name: 'V', value: 'S' }, {}],
   ['Network.setCookies', { cookies: [{ name: 'V', value: 'S' }] }, {}],
@@ -46,7 +46,7 @@ for (const [method, params, result] of SECRETS) {
   });
 }
 
-test('of more headers than are remembered, events show none', () => {
+test('with more header names than remembered, events show no header', () => {
   const { recorder, logged } = openBench();
   const session = recorder.session(0);
   for (const first of [0, 60]) {
@@ -98,7 +98,7 @@ test('a request of a page shows neither its credentials nor its body', () => {
   assert.equal(all[3]?.request?.params, plain);
 });
 
-test('what is nested too deep to be cleaned of secrets is left out', () => {
+test('a message nested too deep for redaction is left out', () => {
   const { recorder, logged } = openBench();
   const session = recorder.session(0);
   const deep = `${'['.repeat(2e4)}${']'.repeat(2e4)}`;

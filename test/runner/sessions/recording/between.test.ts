@@ -1,8 +1,8 @@
-/** What begins to watch a page while it goes from one site to another sees it. */
+/** A capture that starts while a page changes its site gets frames. */
 import { suite } from 'uvu';
 import { must } from '../../../../proto/common/must.ts';
 import { openPages, type Page } from '../../../../runner/browser/cdp/pages.ts';
-import { startRecorder } from '../../../../runner/sessions/recording/page-recorder.ts';
+import { PageRecorder } from '../../../../runner/sessions/recording/page-recorder.ts';
 import { until } from '../../../support/poll.ts';
 import type { Lab } from '../../browser/lab.ts';
 import { LIMIT_MS, look, openLiveLab } from '../live-view/viewers.ts';
@@ -26,7 +26,7 @@ async function startTravel(lab: Lab): Promise<AsyncDisposable & { page: Page }> 
     }
   };
   const travelled = travel();
-  travelled.catch(() => undefined); // told below
+  travelled.catch(() => undefined); // rejects at the disposal
   return {
     page,
     async [Symbol.asyncDispose]() {
@@ -36,7 +36,7 @@ async function startTravel(lab: Lab): Promise<AsyncDisposable & { page: Page }> 
   };
 }
 
-test('every recorder has a picture', async () => {
+test('every recorder gets a frame', async () => {
   await using lab = await openLiveLab();
   await using travel = await startTravel(lab);
   for (let time = 0; time < TIMES; time += 1) {
@@ -44,13 +44,13 @@ test('every recorder has a picture', async () => {
     const onFrame = (): void => {
       frames += 1;
     };
-    const recorder = startRecorder(travel.page, { now: Date.now, onFrame: onFrame });
+    const recorder = new PageRecorder(travel.page, { now: Date.now, onFrame: onFrame });
     await until(() => frames > 0, LIMIT_MS);
     recorder.stop();
   }
 });
 
-test('every viewer has a picture', async () => {
+test('every viewer gets a frame', async () => {
   await using lab = await openLiveLab();
   await using _travel = await startTravel(lab);
   for (let time = 0; time < TIMES; time += 1) {

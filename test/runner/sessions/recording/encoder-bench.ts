@@ -1,4 +1,4 @@
-/** Recordings with an encoder that does what the test says, and a core that writes down. */
+/** Recordings with an encoder controlled by the test, and a core that records its calls. */
 import * as assert from 'uvu/assert';
 import type { AddRecordingRequest } from '../../../../proto/gen/tabern/v1/runners.pb.ts';
 import { openShares } from '../../../../proto/sharing/shares.ts';

@@ -1,4 +1,4 @@
-/** JPEG frames become segments that others can play, in a Chrome that comes and goes. */
+/** JPEG frames become segments that players accept, in a Chrome that starts on demand. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -73,7 +73,7 @@ function seconds(jpegs: readonly Buffer[], from = 0): TimedFrame[] {
   return jpegs.map((jpeg, index) => ({ at: from + index * 1000, lasts: 1000, jpeg }));
 }
 
-encoder('segments put one after another are one video that ffmpeg plays', async () => {
+encoder('concatenated segments are one video that ffmpeg plays', async () => {
   await using lab = await openEncoderLab();
   const size = { width: 640, height: 400 };
   const jpegs = await renderFrames(lab.dir, { ...size, colours: ['red', 'lime', 'blue'] });
@@ -109,7 +109,7 @@ encoder('a frame of another size is fitted in on black', async () => {
   );
 });
 
-encoder('a frame that lasts an hour is repeated, and no larger for it', async () => {
+encoder('a frame that lasts an hour is repeated at little size', async () => {
   await using lab = await openEncoderLab();
   const size = { width: 320, height: 200 };
   const [jpeg] = await renderFrames(lab.dir, { ...size, colours: ['red'] });
@@ -137,7 +137,7 @@ encoder(
   },
 );
 
-encoder('one whose Chrome answers late at its start, on a busy machine, encodes', async () => {
+encoder('an encoder whose Chrome is slow to start encodes', async () => {
   await using dir = tempDirectory();
   await using opened = openEncoder({
     async launch(wanted) {
@@ -154,7 +154,7 @@ encoder('one whose Chrome answers late at its start, on a busy machine, encodes'
   assert.ok((await opened.encode({ ...size, frames: seconds(jpegs) })).segment.length > 0);
 });
 
-encoder('its end waits for a Chrome that it stopped before', async () => {
+encoder('the end of the encoder waits for a Chrome that it stopped before', async () => {
   await using dir = tempDirectory();
   const stopping = Promise.withResolvers<void>();
   const left = new Set<Chrome>();
@@ -180,7 +180,7 @@ encoder('its end waits for a Chrome that it stopped before', async () => {
   assert.is(left.size, 0);
 });
 
-encoder('what is no picture fails alone', async () => {
+encoder('an invalid image fails its segment only', async () => {
   await using lab = await openEncoderLab();
   const size = { width: 320, height: 200 };
   const jpegs = await renderFrames(lab.dir, { ...size, colours: ['red'] });
@@ -190,7 +190,7 @@ encoder('what is no picture fails alone', async () => {
   assert.ok((await after).segment.length > 0);
 });
 
-encoder('one whose Chrome is killed under way fails, and the next has another', async () => {
+encoder('a killed Chrome fails its segment, and the next one gets another Chrome', async () => {
   await using lab = await openEncoderLab();
   const size = { width: 320, height: 200 };
   const jpegs = await renderFrames(lab.dir, { ...size, colours: ['red'] });

@@ -1,11 +1,11 @@
-/** What a recording has of a page that its client holds while a new window waits. */
+/** The frames of a page that its client pauses while a new window waits. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../../proto/common/must.ts';
 import { openPages } from '../../../../runner/browser/cdp/pages.ts';
 import type { Pipe } from '../../../../runner/browser/cdp/pipe.ts';
 import { attach } from '../../../../runner/browser/cdp/target-session.ts';
-import { startRecorder } from '../../../../runner/sessions/recording/page-recorder.ts';
+import { PageRecorder } from '../../../../runner/sessions/recording/page-recorder.ts';
 import { openLab, until } from '../../browser/lab.ts';
 import { openRaw } from '../relay/raw.ts';
 
@@ -22,7 +22,7 @@ for (const [program, isAtOnce] of [
   ['/usr/bin/chromium-headless-shell', true],
   ['/usr/bin/chromium', false],
 ] as const) {
-  test(`no frame has what Chrome says across a page that is held: ${program}`, async () => {
+  test(`no frame has Chrome's message across a paused page: ${program}`, async () => {
     await using lab = await openLab({ allow: ['127.0.0.1/32'], program });
     const client = await openRaw(lab.connectUrl);
     const holding = { autoAttach: true, flatten: true, waitForDebuggerOnStart: true };
@@ -44,7 +44,7 @@ for (const [program, isAtOnce] of [
       starts += 1;
     });
     const onFrame = ({ jpeg }: { jpeg: Buffer }) => void frames.push(jpeg.toString('base64'));
-    const recorder = startRecorder(page, { now: Date.now, onFrame: onFrame });
+    const recorder = new PageRecorder(page, { now: Date.now, onFrame: onFrame });
     pages.onWindow(() => recorder.hold());
     const witness = await watch(lab.chrome.pipe, page.targetId);
     await until(() => frames.length > 0 && witness.length > 0, 'the page as it is');

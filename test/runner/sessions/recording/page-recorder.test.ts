@@ -1,10 +1,10 @@
-/** When frames are taken, with a session that says what Chrome would; held.test.ts has Chrome. */
+/** When frames are taken, with a simulated session; held.test.ts has a real Chrome. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../../proto/common/must.ts';
 import type { Page } from '../../../../runner/browser/cdp/pages.ts';
 import type { TargetSession } from '../../../../runner/browser/cdp/target-session.ts';
-import { jpegSize, startRecorder } from '../../../../runner/sessions/recording/page-recorder.ts';
+import { jpegSize, PageRecorder } from '../../../../runner/sessions/recording/page-recorder.ts';
 import { until } from '../../browser/lab.ts';
 
 const test = suite('runner/sessions/recording/page-recorder');
@@ -35,7 +35,7 @@ function openBench() {
     once: async () => ({}),
   };
   const page = { session, closed: closing.promise } as Page;
-  const recorder = startRecorder(page, {
+  const recorder = new PageRecorder(page, {
     now: () => at,
     onFrame: ({ jpeg }) => frames.push(jpeg.toString()),
   });
@@ -62,7 +62,7 @@ function openBench() {
   };
 }
 
-test('a picture alone is acknowledged, and nothing is asked for after it', async () => {
+test('a single frame is acknowledged, without a restart of the capture', async () => {
   const bench = openBench();
   bench.say('one');
   await bench.called('screencastFrameAck', 1);
@@ -73,7 +73,7 @@ test('a picture alone is acknowledged, and nothing is asked for after it', async
   bench.recorder.stop();
 });
 
-test('after several at once the capture begins anew, as Chrome may have dropped one', async () => {
+test('frames in quick succession restart the capture, as Chrome may have dropped one', async () => {
   const bench = openBench();
   for (const text of ['one', 'two', 'three']) bench.say(text);
   await bench.called('start', 2);
@@ -84,7 +84,7 @@ test('after several at once the capture begins anew, as Chrome may have dropped 
   bench.recorder.stop();
 });
 
-test('a page that draws without end is shot one by one, until two are the same', async () => {
+test('a page that draws without end is captured in single frames until two are equal', async () => {
   const bench = openBench();
   for (let index = 0; index < 16; index += 1) bench.say(`picture ${index}`, 100);
   assert.is(bench.count('stop'), 1);
@@ -103,7 +103,7 @@ test('a page that draws without end is shot one by one, until two are the same',
   bench.recorder.stop();
 });
 
-test('of a page that new windows hold no picture is taken until it runs again', async () => {
+test('a page that a new window pauses gives no frame until it runs again', async () => {
   const bench = openBench();
   bench.say('one');
   bench.recorder.hold();
@@ -124,7 +124,7 @@ test('of a page that new windows hold no picture is taken until it runs again', 
   bench.recorder.stop();
 });
 
-test('a page that its window has covered gives no picture until it is seen', async () => {
+test('a covered page gives no frame until it is visible', async () => {
   const bench = openBench();
   bench.see(false);
   bench.say('one that was never held');
@@ -143,7 +143,7 @@ test('a page that its window has covered gives no picture until it is seen', asy
   bench.recorder.stop();
 });
 
-test('a start that Chrome has not done yet is wanted no more when the capture stops', async () => {
+test('a pending start is cancelled when the capture stops', async () => {
   const bench = openBench();
   assert.equal(bench.wanted(), [true]);
   bench.recorder.hold();
@@ -158,7 +158,7 @@ test('a start that Chrome has not done yet is wanted no more when the capture st
   assert.equal(bench.wanted(), [false, false, false]);
 });
 
-test('one that is stopped while its page is held does not begin again', async () => {
+test('a recorder stopped during a pause does not start again', async () => {
   const bench = openBench();
   bench.recorder.hold();
   await bench.called('Runtime.evaluate', 1);
@@ -168,7 +168,7 @@ test('one that is stopped while its page is held does not begin again', async ()
   assert.is(bench.count('start'), 1);
 });
 
-test('one that is stopped, or whose page is gone, takes nothing more', async () => {
+test('a stopped recorder takes no frame, nor one whose page has closed', async () => {
   const bench = openBench();
   bench.say('one');
   bench.recorder.stop();
@@ -182,7 +182,7 @@ test('one that is stopped, or whose page is gone, takes nothing more', async () 
   assert.equal(gone.frames, []);
 });
 
-test('the size of a JPEG is read where it stands', () => {
+test('the size of a JPEG is read from its header', () => {
   const head = [0xff, 0xd8, 0xff, 0xe0, 0, 4, 0, 0, 0xff, 0xc0, 0, 11, 8, 3, 32, 5, 0, 1, 1, 1];
   assert.equal(jpegSize(Buffer.from(head)), { width: 1280, height: 800 });
   for (const wrong of [

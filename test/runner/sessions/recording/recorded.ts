@@ -1,4 +1,4 @@
-/** Records what a real Chrome shows, into a real core. */
+/** Records a real Chrome into a real core. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -89,7 +89,7 @@ export async function record(
   const browser = await chromium.connectOverCDP(lab.connectUrl);
   await drive(browser, paint, shows);
   await browser.close();
-  await part.close();
+  await part.close?.();
   const end = { leaseId, outcome: undefined, sessionStartMs: app.clock.now() };
   await clients.runners.completeInvocation(end, call);
   await recordings.idle();

@@ -1,4 +1,4 @@
-/** What a real Chrome shows ends as a video in core, which others play. */
+/** The page of a real Chrome becomes a video in core, which players accept. */
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { suite } from 'uvu';
@@ -12,7 +12,7 @@ import { downloads, LIMIT_MS, lease, type Paint, pageOf, record, save } from './
 
 const test = suite('runner/sessions/recording/recording');
 
-test('a session becomes a video of what its page showed, and its popup another', async () => {
+test("a session's page becomes a video, and its popup another", async () => {
   await using app = await boot();
   await using lab = await openLab({ allow: ['127.0.0.1/32'] });
   const work = await lease(app);
@@ -77,7 +77,7 @@ test('a session longer than a segment becomes one video', async () => {
   assert.ok(red > 200 && blue > 200, `${red} ${blue}`);
 });
 
-test('a page whose size changes stays playable, at the size it had first', async () => {
+test('the video of a page whose size changes keeps the first size', async () => {
   await using app = await boot();
   await using lab = await openLab({ allow: ['127.0.0.1/32'] });
   const work = await lease(app);
@@ -96,7 +96,7 @@ test('a page whose size changes stays playable, at the size it had first', async
   assert.ok(blue > 200, String(blue));
 });
 
-test('a page that draws without end is recorded sparingly, and live again at rest', async () => {
+test('a page that draws without end is recorded in single frames until it is static', async () => {
   await using app = await boot();
   await using lab = await openLab({ allow: ['127.0.0.1/32'] });
   const work = await lease(app);
@@ -136,7 +136,7 @@ test('a blank session has no recording', async () => {
   assert.is(pageCount, 0);
 });
 
-test('a page that crashes goes on being recorded when it is navigated', async () => {
+test('the recording of a crashed page continues after a navigation', async () => {
   await using app = await boot();
   await using lab = await openLab({ allow: ['127.0.0.1/32'] });
   const work = await lease(app);

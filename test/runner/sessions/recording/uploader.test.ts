@@ -1,4 +1,4 @@
-/** Segments on their way to core, with an encoder that does what the test says. */
+/** The upload of segments to core, with an encoder controlled by the test. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -69,7 +69,7 @@ test('a segment past the project’s quota ends the recording with a warning', a
   assert.equal(readdirSync(bench.dir), []);
 });
 
-test('a start comes once, segments after it with their times, and no buffer is left', async () => {
+test('the start is sent once, then segments with their times, and no buffer is left', async () => {
   const seen: { segment: Segment; times: number[][] }[] = [];
   await using bench = openBench((segment, frames) => {
     seen.push({ segment, times: frames.map(({ at, lasts }) => [at, lasts]) });
@@ -103,7 +103,7 @@ test('a start comes once, segments after it with their times, and no buffer is l
   assert.equal(readdirSync(bench.dir), []);
 });
 
-test('an encoder that failed once is asked again', async () => {
+test('a failed encoding is retried once', async () => {
   let asked = 0;
   await using bench = openBench(() => {
     asked += 1;
@@ -115,7 +115,7 @@ test('an encoder that failed once is asked again', async () => {
   assert.equal([asked, bench.written.length], [2, 2]);
 });
 
-test('what cannot be made ends it there: core hears of it, and nothing follows', async () => {
+test('a segment that cannot be encoded ends the recording, with a report to core', async () => {
   let asked = 0;
   await using bench = openBench(() => {
     asked += 1;
@@ -124,7 +124,7 @@ test('what cannot be made ends it there: core hears of it, and nothing follows',
   });
   for (const number of [1, 2, 3]) bench.take(number, [number * 1_500], 9_000, number === 3);
   await bench.recordings.idle();
-  assert.is(asked, 3); // the second twice, the third never
+  assert.is(asked, 3); // the second twice, the third not at all
   assert.equal(bench.written, ['start', 'segment']);
   const last = bench.added.at(-1);
   assert.equal([last?.number, last?.blobId, last?.complete], [0, undefined, true]);
@@ -144,7 +144,7 @@ test('a segment of another kind does not follow the first', async () => {
   assert.is(bench.added.at(-1)?.complete, true);
 });
 
-test('frames beyond the allowance are left out, and what was used is given back', async () => {
+test('frames beyond the allowance are dropped, and the allowance is released', async () => {
   await using bench = openBench(() => ENCODED, 2 * frame('1500').length);
   const buffer = bench.recordings.openFrameBuffer('one', 'first');
   assert.ok(buffer.add({ jpeg: frame('1500'), at: 1_500 }));
@@ -158,7 +158,7 @@ test('frames beyond the allowance are left out, and what was used is given back'
   assert.equal(readdirSync(bench.dir), []);
 });
 
-test('a video that is long enough ends there', async () => {
+test('a video ends at its size limit', async () => {
   await using bench = openBench(() => ENCODED);
   bench.track.bytes = (1 << 30) - ENCODED.segment.length;
   bench.take(1, [1_500], 2_000);
@@ -168,7 +168,7 @@ test('a video that is long enough ends there', async () => {
   assert.is(bench.added.at(-1)?.complete, true);
 });
 
-test('a lease that is lost ends nothing but its recording', async () => {
+test('a lost lease ends its recording only', async () => {
   await using bench = openBench(() => ENCODED);
   const refuse = async () => {
     throw new Fault('LEASE_LOST', 'The lease is lost or has ended.');
@@ -177,7 +177,7 @@ test('a lease that is lost ends nothing but its recording', async () => {
     clients: { blobs: { writeBlob: refuse }, runners: { addRecording: refuse } },
   });
   bench.take(1, [1_500], 2_000, true);
-  await bench.recordings.report(bench.track, { startMs: 0, endMs: 0, complete: false });
+  await bench.recordings.report(bench.track);
   await bench.recordings.idle();
   assert.ok(bench.track.isBroken);
   assert.equal(readdirSync(bench.dir), []);

@@ -12,7 +12,7 @@ import { openRaw, type Raw } from './raw.ts';
 
 const answers = suite('runner/sessions/relay/answers');
 
-/** A page's promise that nobody resolves before `release()`. */
+/** A page's promise that is pending until `release()`. */
 const WAITING = 'new Promise((resolve) => { globalThis.release = () => resolve(5) })';
 const evaluate = (id: number, sessionId: string, expression: string): string => {
   const params = { expression, awaitPromise: true };
@@ -22,7 +22,7 @@ const withId = (raw: Raw, id: number): string[] =>
   raw.said.filter((text) => JSON.parse(text).id === id);
 
 for (const id of [500, 2 ** 31 - 1, -(2 ** 31), -1_000_000_005]) {
-  answers(`${id}: the end of one client's session answers no command of another`, async () => {
+  answers(`${id}: the end of one client's session sends no response to another`, async () => {
     await using lab = await openLab({ allow: [] });
     const [one, other] = [await openRaw(lab.connectUrl), await openRaw(lab.connectUrl)];
     const [ending, lasting] = [await one.attach(), await other.attach()];
@@ -44,7 +44,7 @@ for (const id of [500, 2 ** 31 - 1, -(2 ** 31), -1_000_000_005]) {
   });
 }
 
-answers('the end of a session of our own answers no command of a client', async () => {
+answers('the end of a session of the service sends no response to a client', async () => {
   await using lab = await openLab({ allow: [] });
   const { pipe } = lab.chrome;
   const raw = await openRaw(lab.connectUrl);
@@ -72,7 +72,7 @@ answers('the end of a session of our own answers no command of a client', async 
   raw.socket.close();
 });
 
-answers('of too many commands that Chrome does not answer the oldest are refused', async () => {
+answers('with too many unanswered commands the oldest are refused', async () => {
   await using lab = await openLab({ allow: [] });
   const raw = await openRaw(lab.connectUrl);
   const page = await raw.attach();

@@ -1,4 +1,4 @@
-/** What a client sends, as a command: which messages are one, and what Chrome gets of it. */
+/** Messages of a client as commands: which are valid, and the text that Chrome gets. */
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -38,7 +38,7 @@ commands('a command reaches Chrome with its id, method and params, on the sessio
   );
 });
 
-commands('no member is given twice, however it is spelled', () => {
+commands('a duplicate member is refused, however it is spelled', () => {
   const first = { id: '1', method: '"A.a"', sessionId: '"S"', params: '{}' };
   const names = Object.keys(first) as (keyof typeof first)[];
   const spelled = fc
@@ -64,7 +64,7 @@ commands('no member is given twice, however it is spelled', () => {
   );
 });
 
-commands('a method that is judged is short, and its limit is named', () => {
+commands('params of an inspected method are limited, and the error names the limit', () => {
   const headers = (count: number): Buffer => {
     const all = Array.from({ length: count }, (_, at) => ({ name: `${at}`, value: '' }));
     return Buffer.from(

@@ -71,7 +71,7 @@ const WORST: [string, () => string][] = [
   ],
 ];
 
-cost('no message of a client occupies the runner', async () => {
+cost('no message of a client blocks the runner', async () => {
   await using lab = await openLab({ allow: [] });
   const raw = await openRaw(lab.connectUrl);
   await raw.call('Browser.getVersion');
@@ -112,7 +112,7 @@ const EVENTS_OF_A_PAGE: [string, string][] = [
   ['nested values', logOf('['.repeat(30_000) + ']'.repeat(30_000))],
 ];
 
-cost('no event of a page makes its log costly', () => {
+cost('no event of a page makes its log expensive', () => {
   for (const [what, head] of EVENTS_OF_A_PAGE) {
     const { recorder, lines } = openBench();
     const session = recorder.session(0);

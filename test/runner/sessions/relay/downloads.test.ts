@@ -1,4 +1,4 @@
-/** Where files land that a page downloads, whichever clients were there. */
+/** The directory of a page's downloads, whichever clients were connected. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -16,7 +16,10 @@ const CLICK = `{
   link.click();
 }`;
 
-/** By a client that says nothing of downloads; gives Chrome's last word, and how many are kept. */
+/**
+ * With a client that sets no download behaviour; returns the last state and the number of kept
+ * files.
+ */
 async function download(lab: Lab): Promise<[string, number]> {
   const { promise: ended, resolve } = Promise.withResolvers<string>();
   const stop = lab.chrome.pipe.onEvent(({ method, params }) => {
@@ -34,7 +37,7 @@ async function download(lab: Lab): Promise<[string, number]> {
   return [state, readdirSync(join(lab.chrome.dir, 'downloads')).length];
 }
 
-downloads('a client that leaves takes no setting of downloads with it', async () => {
+downloads('a client that disconnects does not disable downloads', async () => {
   await using lab = await openLab({ allow: [] });
   assert.equal(await download(lab), ['completed', 1]);
   const playwright = await chromium.connectOverCDP(lab.connectUrl);
@@ -49,7 +52,7 @@ downloads('a client that leaves takes no setting of downloads with it', async ()
   assert.equal(await download(lab), ['completed', 3]);
 });
 
-downloads('nor of those in a browser context that stays', async () => {
+downloads('nor those in a browser context that stays open', async () => {
   await using lab = await openLab({ allow: [] });
   const raw = await openRaw(lab.connectUrl);
   const { browserContextId } = await raw.call('Target.createBrowserContext');

@@ -1,6 +1,6 @@
 /**
- * Clients that say what no client says: each ends at worst its own connection, with the code of RFC
- * 6455 7.4.1, and another client of the same session notices nothing.
+ * Clients that send invalid frames and messages: each closes at most its own connection, with the
+ * code of RFC 6455 7.4.1, and does not affect another client of the same session.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -65,7 +65,7 @@ const BROKEN: [string, Buffer, number][] = [
   ['a length of 2^63', Buffer.from('81ff7fffffffffffffff00000000', 'hex'), 1009],
 ];
 
-hostile('broken frames end their own connection with the code that they deserve', async () => {
+hostile('a broken frame closes its connection with its code', async () => {
   await using lab = await openLab({ allow: [] });
   const good = await openRaw(lab.connectUrl);
   for (const [name, bytes, code] of BROKEN) {
@@ -79,7 +79,7 @@ hostile('broken frames end their own connection with the code that they deserve'
   await good.closed;
 });
 
-hostile('one byte a frame is a command; a flood of pings ends who sends it', async () => {
+hostile('a command in one-byte frames works; a flood of pings ends its sender', async () => {
   await using lab = await openLab({ allow: [] });
   const good = await openRaw(lab.connectUrl);
   const socket = await upgraded(lab);
@@ -100,7 +100,7 @@ hostile('one byte a frame is a command; a flood of pings ends who sends it', asy
   await good.closed;
 });
 
-hostile('a peer that closes its half is told why it ends', async () => {
+hostile('a peer that closes its half gets the reason', async () => {
   await using lab = await openLab({ allow: [] });
   const socket = await upgraded(lab);
   socket.end();
@@ -108,37 +108,61 @@ hostile('a peer that closes its half is told why it ends', async () => {
   await until(() => lab.relay.clients === 0, 'it has left');
 });
 
-hostile(
-  'the 33rd connection is refused and says what to do; one that leaves makes room',
-  async () => {
-    await using lab = await openLab({ allow: [] });
-    const all = await Promise.all(Array.from({ length: 32 }, () => upgraded(lab)));
-    const { port } = new URL(lab.connectUrl);
-    const late = connect({ port: Number(port), host: '127.0.0.1' });
-    late.write(
-      'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
-        'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
-    );
-    let text = '';
-    for await (const part of late) text += part;
-    assert.match(text, /^HTTP\/1\.1 429 /);
-    assert.match(text, /32 connections, its most\. Close one, then try again\./);
-    all[0]?.destroy();
-    await until(() => lab.relay.clients === 31, 'one has left');
-    all.push(await upgraded(lab));
-    for (const socket of all) socket.destroy();
-  },
-);
+/** `String` throws for both. */
+const NO_TEXT = ['{"toString":null}', `${'['.repeat(250)}${']'.repeat(250)}`];
 
-hostile('who has been told to go drives nothing any more', async () => {
+hostile('a parameter of another type ends no client but its own', async () => {
+  await using lab = await openLab({ allow: [] });
+  const good = await openRaw(lab.connectUrl);
+  const other = await openRaw(lab.connectUrl);
+  for (const [method, name] of [
+    ['Page.navigate', 'url'],
+    ['Target.detachFromTarget', 'sessionId'],
+    ['Target.activateTarget', 'targetId'],
+    ['Target.createBrowserContext', 'proxyBypassList'],
+    ['Target.createBrowserContext', 'proxyServer'],
+  ]) {
+    for (const value of NO_TEXT) {
+      const answered = once(other.socket, 'message');
+      other.socket.send(`{"id":77,"method":"${method}","params":{"${name}":${value}}}`);
+      assert.match(String(await answered), '{"id":77,', `${method} ${value.slice(0, 20)}`);
+      await good.call('Browser.getVersion');
+    }
+  }
+  for (const client of [good, other]) {
+    client.socket.close();
+    await client.closed;
+  }
+});
+
+hostile('the 33rd connection is refused with the fix; a disconnect frees a place', async () => {
+  await using lab = await openLab({ allow: [] });
+  const all = await Promise.all(Array.from({ length: 32 }, () => upgraded(lab)));
+  const { port } = new URL(lab.connectUrl);
+  const late = connect({ port: Number(port), host: '127.0.0.1' });
+  late.write(
+    'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
+      'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+  );
+  let text = '';
+  for await (const part of late) text += part;
+  assert.match(text, /^HTTP\/1\.1 429 /);
+  assert.match(text, /32 connections, its most\. Close one, then try again\./);
+  all[0]?.destroy();
+  await until(() => lab.relay.clients === 31, 'one has left');
+  all.push(await upgraded(lab));
+  for (const socket of all) socket.destroy();
+});
+
+hostile('commands of a client that is being closed are ignored', async () => {
   await using lab = await openLab({ allow: [] });
   const socket = await upgraded(lab);
   const told = once(socket, 'data');
   lab.relay.close(1000, 'over');
-  await told; // it has the close frame, and does not answer it
+  await told; // the client has the close frame, and does not respond to it
   const params = { url: 'about:blank' };
   socket.write(frame(TEXT, JSON.stringify({ id: 1, method: 'Target.createTarget', params })));
-  await lab.relay.closed; // cut, since it did not go
+  await until(() => lab.relay.clients === 0, 'it was disconnected'); // cut, since it did not go
   const { targetInfos } = await lab.chrome.pipe.call('Target.getTargets');
   assert.is((targetInfos as { type: string }[]).filter(({ type }) => type === 'page').length, 1);
 });

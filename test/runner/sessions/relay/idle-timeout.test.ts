@@ -1,4 +1,4 @@
-/** A connection that says nothing ends; one that says something, either way, does not. */
+/** A connection without messages is closed; one with messages in either direction is not. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { watchIdle } from '../../../../runner/sessions/relay/idle-timeout.ts';
@@ -24,9 +24,9 @@ function open(idleMs: number | undefined) {
   return { closes, say: () => (messages += 1), gone: () => gone() };
 }
 
-idle('nothing for as long ends it with 1008 and says why; what speaks stays', async () => {
+idle('a silent connection is closed with 1008 and a reason; an active one is not', async () => {
   const quiet = open(50);
-  const lively = open(2_000); // what a machine that is busy does not stand still for
+  const lively = open(2_000); // longer than a loaded machine stalls
   const speaking = setInterval(lively.say, 1);
   const never = open(undefined);
   await until(() => quiet.closes.length > 0, 'it ended');
@@ -38,7 +38,7 @@ idle('nothing for as long ends it with 1008 and says why; what speaks stays', as
   for (const one of [quiet, lively, never]) one.gone();
 });
 
-idle('after its end nothing watches it', async () => {
+idle('a closed connection is not watched', async () => {
   const before = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   const one = open(50);
   one.gone();

@@ -10,7 +10,7 @@ import { openRaw } from './raw.ts';
 const test = suite('runner/sessions/relay/order');
 const TAIL = /,"sessionId":"[0-9A-F]{32}"\}$/;
 
-test('id or method come first, then result, error or params; the session comes last', async () => {
+test('Chrome writes id or method first and the session last', async () => {
   await using lab = await openLab({ allow: [] });
   const raw = await openRaw(lab.connectUrl);
   const sessionId = await raw.attach();

@@ -1,4 +1,4 @@
-/** What goes to a client: in order, and what was said in one turn in one write. */
+/** Messages to a client: in order, and those of one turn in one write. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -16,7 +16,7 @@ const event = (number: number): Buffer =>
   Buffer.from(JSON.stringify({ method: 'Network.dataReceived', params: { number } }));
 const EVENT = event(0);
 
-/** An outbox, the socket that it writes to, and what its client has heard. */
+/** An outbox, the socket that it writes to, and the messages that its client received. */
 async function openLab() {
   const server = createServer();
   const sockets = new WebSocketServer({ noServer: true });
@@ -45,7 +45,7 @@ async function openLab() {
   };
 }
 
-outbox('messages of one turn leave at its end, in one write', async () => {
+outbox('messages of one turn are sent at its end, in one write', async () => {
   using lab = await openLab();
   const { box, wire, heard } = lab;
   let writes = 0;
@@ -68,7 +68,7 @@ outbox('messages of one turn leave at its end, in one write', async () => {
 });
 
 outbox(
-  'a long message leaves behind those that wait; who has left is written nothing',
+  'a long message keeps its place in the order; nothing is written to a closed socket',
   async () => {
     using lab = await openLab();
     const { box, wire, socket, heard } = lab;
@@ -86,7 +86,7 @@ outbox(
   },
 );
 
-outbox('who closes the socket takes along what waits; later nothing is written', async () => {
+outbox('queued messages are sent before a close, and none after it', async () => {
   using lab = await openLab();
   const { box, socket, wire, heard } = lab;
   box.send(EVENT);
@@ -99,7 +99,7 @@ outbox('who closes the socket takes along what waits; later nothing is written',
   await until(() => heard.length === 1);
 });
 
-outbox('a client that does not read its answers is not read either', async () => {
+outbox('commands of a client that does not read are not read', async () => {
   using lab = await openLab();
   const { box, socket, wire } = lab;
   wire.cork(); // as a client that reads nothing

@@ -94,7 +94,7 @@ function compared(answer: string): unknown {
   });
 }
 
-parity('every message has the same answer', async () => {
+parity('the relay responds to every message as Chrome does', async () => {
   await using plain = await openPlainChrome();
   await using lab = await openLab({ allow: [] });
   const [straight, relayed] = await Promise.all([openRaw(plain.url), openRaw(lab.connectUrl)]);
@@ -125,7 +125,7 @@ parity('every message has the same answer', async () => {
   relayed.socket.close();
 });
 
-parity('commands that meet the end of their session are answered as by Chrome', async () => {
+parity('commands on a session that ends receive the responses of Chrome', async () => {
   await using plain = await openPlainChrome();
   await using lab = await openLab({ allow: [] });
   const outcomes = await Promise.all([plain.url, lab.connectUrl].map(raceOnce));

@@ -1,4 +1,4 @@
-/** What is kept of a client's commands that Chrome does not answer. */
+/** The commands of a client that Chrome has not answered. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
@@ -23,7 +23,7 @@ function bench() {
   return { ended, kept, add };
 }
 
-commands('of too many the oldest are given up, each once', () => {
+commands('with too many commands the oldest are dropped, each once', () => {
   const { kept, add } = bench();
   assert.equal(add('a', PENDING_MAX), []);
   const given = [...add('a'), ...add('a', PENDING_MAX)];
@@ -49,7 +49,7 @@ commands('commands of sessions that have ended make room before any other', () =
   assert.is(String(late), '{"id":-1000000001,"result":{}}');
 });
 
-commands('a command costs no more when there are too many', () => {
+commands('a command costs the same above the limit', () => {
   const { add } = bench();
   add('a', PENDING_MAX);
   const count = 2 * PENDING_MAX;

@@ -1,16 +1,16 @@
-/** The way into a browser that waits for the first client of its relay. */
+/** The browser session that a relay prepares for its first client. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { WebSocket } from 'ws';
 import { openRelay } from '../../../../runner/sessions/relay/relay.ts';
-import { listen, log, openLab } from '../../browser/lab.ts';
+import { listen, log, openLab, until } from '../../browser/lab.ts';
 
 const prepared = suite('runner/sessions/relay/prepared-root');
 const ATTACH = 'Target.attachToBrowserTarget';
 
-prepared('it is made once, for one client, and anew when it could not be made', async () => {
+prepared('the prepared root serves one client, and a failed one is attached again', async () => {
   await using lab = await openLab({ allow: [] });
   for (const isBroken of [false, true]) {
     const made: string[] = [];
@@ -38,7 +38,7 @@ prepared('it is made once, for one client, and anew when it could not be made', 
     assert.is(new Set(made).size, 2);
     assert.is(made.length, 2);
     relay.close(1001, 'the test is over');
-    await relay.closed;
+    await until(() => relay.clients === 0, 'the clients are closed');
     server.close();
   }
 });

@@ -1,4 +1,4 @@
-/** A client that says what it likes, message by message. */
+/** A client that sends any message. */
 import { WebSocket } from 'ws';
 import { until } from '../../browser/lab.ts';
 

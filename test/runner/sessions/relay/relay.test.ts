@@ -1,4 +1,4 @@
-/** A client drives a real Chrome through the relay, and cannot do what it must not. */
+/** A client drives a real Chrome through the relay, within the command policy. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -28,7 +28,7 @@ relay('a page of an allowed private block is opened, at 1280 wide', async () => 
 });
 
 relay(
-  'a private address is refused in every form, and what is public is not the reason',
+  'a private address is refused in every form, for navigations, fetch and WebSockets',
   async () => {
     await using lab = await openLab({ allow: [] });
     const { port } = new URL(lab.siteUrl);
@@ -71,7 +71,7 @@ relay('an open page cannot redirect or reach to a closed address', async () => {
   await browser.close();
 });
 
-relay('files, inner pages and process commands are refused', async () => {
+relay('files, internal pages and process commands are refused', async () => {
   await using lab = await openLab({ allow: [] });
   const browser = await chromium.connectOverCDP(lab.connectUrl);
   const page = await firstPage(browser);
@@ -89,7 +89,7 @@ relay('files, inner pages and process commands are refused', async () => {
   await browser.close();
 });
 
-relay('a download goes to the session and nowhere else', async () => {
+relay("a download is stored in the session's directory only", async () => {
   await using lab = await openLab({ allow: ['127.0.0.1/32'] });
   const browser = await chromium.connectOverCDP(lab.connectUrl);
   const page = await firstPage(browser);
@@ -129,16 +129,16 @@ relay('two clients at once see their own sessions only', async () => {
   await two.closed;
 });
 
-relay('a closed relay ends its clients with its code and takes no more', async () => {
+relay('a closed relay closes its clients with its code and accepts no more', async () => {
   await using lab = await openLab({ allow: [] });
   const raw = await openRaw(lab.connectUrl);
   lab.relay.close(4000, 'released');
   assert.is(await raw.closed, 4000);
-  await lab.relay.closed;
+  await until(() => lab.relay.clients === 0, 'the clients are closed');
   await assertRejects(openRaw(lab.connectUrl), /410/, 'a late client');
 });
 
-relay('a result of many megabytes arrives whole', async () => {
+relay('a result of many megabytes arrives complete', async () => {
   await using lab = await openLab({ allow: [] });
   const browser = await chromium.connectOverCDP(lab.connectUrl);
   const page = await firstPage(browser);
@@ -147,7 +147,7 @@ relay('a result of many megabytes arrives whole', async () => {
   await browser.close();
 });
 
-relay('a message beyond the limit ends the client that it concerns, with a reason', async () => {
+relay('a message above the limit closes its client, with a reason', async () => {
   await using lab = await openLab({ allow: [] });
   const other = await openRaw(lab.connectUrl);
   const talker = await openRaw(lab.connectUrl);
@@ -181,14 +181,14 @@ relay('a client that does not read stalls Chrome, not this process', async () =>
   }
   const other = await openRaw(lab.connectUrl).catch(String); // waits behind the stalled one
   const grown = process.memoryUsage().rss - before;
-  assert.ok(grown < 150e6, `grew by ${grown}`); // 200 MB were asked for
+  assert.ok(grown < 150e6, `grew by ${grown}`); // for 200 MB of responses
   raw.socket.resume();
   await until(() => raw.said.some((text) => text.startsWith('{"id":1019,')), 'the last answer');
   raw.socket.close();
   if (typeof other !== 'string') other.socket.close();
 });
 
-relay('full Chromium does the same when it is installed', async () => {
+relay('full Chromium behaves the same when it is installed', async () => {
   const program = '/usr/lib/chromium/chromium';
   if (!existsSync(program)) return;
   await using lab = await openLab({ allow: ['127.0.0.1/32'], program });

@@ -1,4 +1,4 @@
-/** What a client is events of: sessions and browser contexts that are new to it. */
+/** The sessions and browser contexts that a client creates. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSessionTracker } from '../../../../runner/sessions/relay/session-tracker.ts';
@@ -17,7 +17,7 @@ function openBench() {
   return { events, sessions, receive };
 }
 
-tracker('events tell of sessions that come and go', () => {
+tracker('attach and detach events are tracked', () => {
   const { events, receive } = openBench();
   const target = '"targetInfo":{"targetId":"t","type":"page"}';
   receive(`{"method":"Target.attachedToTarget","params":{"sessionId":"s",${target}}}`);
@@ -26,7 +26,7 @@ tracker('events tell of sessions that come and go', () => {
   assert.equal(events, ['attached s below root t', 'detached s']);
 });
 
-tracker('answers tell of what a client has made, whatever their number', () => {
+tracker('responses report what a client has created, whatever their ids', () => {
   const { events, sessions, receive } = openBench();
   sessions.onCommand({ id: 5, method: 'Target.attachToBrowserTarget' }, 'root');
   sessions.onCommand({ id: -5, method: 'Target.createBrowserContext' }, 'root');
@@ -38,7 +38,7 @@ tracker('answers tell of what a client has made, whatever their number', () => {
   assert.is(sessions.pending, 0);
 });
 
-tracker('what Chrome refuses makes nothing, and is remembered no longer', () => {
+tracker('a refused command creates nothing and is dropped', () => {
   const { events, sessions, receive } = openBench();
   sessions.onCommand({ id: 1, method: 'Target.createBrowserContext' }, 'root');
   receive('{"id":1,"error":{"code":-32000,"message":"Not allowed"}}');
@@ -46,7 +46,7 @@ tracker('what Chrome refuses makes nothing, and is remembered no longer', () => 
   assert.is(sessions.pending, 0);
 });
 
-tracker('what nobody will hear of is made for nobody', () => {
+tracker('a command without a response creates nothing', () => {
   const made: [string | undefined, number][] = [];
   const ignore = (): void => undefined;
   const sessions = openSessionTracker({

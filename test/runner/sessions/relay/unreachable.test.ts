@@ -19,7 +19,7 @@ const PATIENCE = { timeout: 60_000 };
 for (const program of ENGINES) {
   test(`net errors are those of a Chromium without a proxy (${program})`, async () => {
     // a machine without name servers takes ten seconds to find no address
-    const rules = { allow: cidrList(['127.0.0.0/8']), resolve: async () => [] };
+    const rules = { allow: cidrList(['127.0.0.0/8', '100::/64']), resolve: async () => [] };
     const egress = openEgress({ ...rules, log, isBrowser: true });
     await using lab = await openLab({ allow: [], program, egress });
     const refused = await closedPort();
@@ -37,15 +37,17 @@ for (const program of ENGINES) {
   });
 }
 
-test('a closed address is unreachable, and a name for it too', async () => {
+test('a closed address is unreachable, also by name, and the error has the reason', async () => {
   await using lab = await openLab({ allow: [] });
   const { port } = new URL(lab.siteUrl);
   const browser: Browser = await chromium.connectOverCDP(lab.connectUrl);
-  const page = await browser.newPage();
   for (const scheme of ['http', 'https']) {
     for (const host of ['127.0.0.1', 'localhost', '[::1]']) {
+      const page = await browser.newPage(); // the error page comes after the error
       const going = page.goto(`${scheme}://${host}:${port}/`, PATIENCE);
-      assert.match(await going.then(() => 'a page', String), 'net::ERR_ADDRESS_UNREACHABLE');
+      const wanted = `net::ERR_ADDRESS_UNREACHABLE: ${host} is not reachable from here`;
+      assert.match(await going.then(() => 'a page', String), wanted);
+      await page.close();
     }
   }
   assert.equal(lab.asked, []);

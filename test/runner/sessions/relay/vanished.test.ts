@@ -1,4 +1,4 @@
-/** What drivers see when a frame or a file is not there: as with a Chrome of their own. */
+/** A missing frame or file looks to drivers as with a Chrome of their own. */
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -36,7 +36,7 @@ const answer: RequestListener = (request, response) => {
   response.end(request.url === '/' ? frame : '<p>frame</p>');
 };
 
-vanished('exposeFunction resolves while a frame of another site goes', async () => {
+vanished('exposeFunction resolves while a frame of another site is removed', async () => {
   await using lab = await openLab({ allow: ['127.0.0.0/8', '::1/128'], program: FULL });
   await using far = await openFar(Number(new URL(lab.connectUrl).port));
   const site = createServer(answer).unref();
@@ -58,7 +58,7 @@ async function exposeWhileGoing(browser: Browser, url: string, going: string): P
   await page.goto(url);
   await page.frameLocator('iframe').locator('p').waitFor();
   const gone = page.evaluate(going);
-  // when Chrome has ended the frame's session, and Playwright has not heard of it
+  // Chrome has ended the frame's session, and Playwright has not yet received the event
   await pause(FAR_MS);
   const exposed = Array.from({ length: CALLS }, (_, index) =>
     page.exposeFunction(`f${index}`, () => index),
@@ -72,7 +72,7 @@ async function exposeWhileGoing(browser: Browser, url: string, going: string): P
   return failures;
 }
 
-/** A port that leads to another one far away: all that is said takes its time, in its order. */
+/** A port that forwards to another one with a delay, in both directions and in order. */
 async function openFar(port: number): Promise<AsyncDisposable & { port: number }> {
   const sockets = new Set<Socket>();
   const late = (from: Socket, to: Socket): void => {
@@ -97,7 +97,7 @@ async function openFar(port: number): Promise<AsyncDisposable & { port: number }
   };
 }
 
-vanished('files that a session does not have are refused at once, with the reason', async () => {
+vanished('files outside the session are refused at once, with the reason', async () => {
   const { recorder } = openBench();
   await using lab = await openLab({ allow: [], recorder });
   const dir = mkdtempSync(join(tmpdir(), 'tabern-own-'));

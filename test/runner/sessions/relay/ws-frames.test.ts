@@ -1,4 +1,4 @@
-/** Messages as frames: ws reads what was written here, of every kind of length. */
+/** Messages as frames: ws reads them, for every kind of length. */
 
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -14,7 +14,7 @@ const frames = suite('runner/sessions/relay/ws-frames');
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 const LENGTHS = [0, 1, 125, 126, 127, 65_535, 65_536, 70_000];
 
-frames('a client gets each message as it was, copied or behind its head', async () => {
+frames('a client gets each message unchanged, copied or after its head', async () => {
   const messages = LENGTHS.map((length) => Buffer.alloc(length, 'é'.repeat(3)));
   const texts = messages.map((message) => Buffer.from(message.toString()));
   const server = createServer().on('upgrade', ({ headers }, socket) => {
@@ -30,11 +30,11 @@ frames('a client gets each message as it was, copied or behind its head', async 
   server.close();
 });
 
-frames('no message is no frame', () => {
+frames('no messages make no frame', () => {
   assert.is(framed([]).length, 0);
 });
 
-/** Answers the upgrade, then says all of them, both ways. */
+/** Accepts the upgrade, then sends all messages twice: framed together, and as head and payload. */
 function serve(socket: Duplex, key: string, messages: readonly Buffer[]): void {
   const accept = createHash('sha1')
     .update(key + GUID)

@@ -1,4 +1,4 @@
-/** Who comes with the key of a session that is reserved waits; any other is refused at once. */
+/** Connections with the key of a reserved session wait; others are refused at once. */
 import { once } from 'node:events';
 import { get } from 'node:http';
 import { connect } from 'node:net';
@@ -45,7 +45,7 @@ async function open(): Promise<Scene> {
   };
 }
 
-test('an reserved session is waited for until it is admitted', async () => {
+test('a request for a reserved key waits until its session is registered', async () => {
   await using scene = await open();
   const reserved = scene.server.reserve('a');
   const coming = scene.come('a');
@@ -57,7 +57,7 @@ test('an reserved session is waited for until it is admitted', async () => {
   assert.is(await scene.come('a'), 'welcome to a');
 });
 
-test('the version is what the browser says, and its address comes in any case', async () => {
+test("the version is the browser's, and its address is always there", async () => {
   await using dir = tempDirectory();
   const socketPath = join(dir.path, 'server.sock');
   await using server = await openKeyAuthenticatedServer<Record<string, string> | Error>(
@@ -94,7 +94,7 @@ test('the version is what the browser says, and its address comes in any case', 
   assert.is((await told('stranger')).status, 410);
 });
 
-test('one that never comes is refused when it is reserved no more', async () => {
+test('the end of a reservation refuses waiting requests', async () => {
   await using scene = await open();
   const reserved = scene.server.reserve('a');
   const coming = scene.come('a');

@@ -1,16 +1,17 @@
-/** Releases: all of them each time; what is known is not waited for again. */
+/** Polls for releases: each response is the whole list, and each request names the known ones. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../../../proto/common/log.ts';
 import type { AwaitReleasesRequest } from '../../../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../../../proto/rpc/errors.ts';
+import type { CallOptions } from '../../../../proto/rpc/local.ts';
 import type { Clients } from '../../../../proto/rpc/services.ts';
-import { followReleases } from '../../../../runner/sessions/server/notifications.ts';
+import { followNotifications } from '../../../../runner/sessions/server/notifications.ts';
 
 const test = suite('runner/sessions/server/releases');
 type Answer = string[] | Fault;
 
-/** Follows until the answers are over; gives what was asked and what was released. */
+/** Follows the releases until the responses are used up; returns the requests and the releases. */
 async function follow(answers: Answer[], end: 'signal' | 'answers' = 'signal') {
   const asked: AwaitReleasesRequest[] = [];
   const released: (readonly string[])[] = [];
@@ -23,11 +24,18 @@ async function follow(answers: Answer[], end: 'signal' | 'answers' = 'signal') {
       if (answer instanceof Fault) throw answer;
       return { leaseIds: answer };
     },
+    async awaitRevocations(_: unknown, { signal }: CallOptions) {
+      if (end === 'answers') throw new Fault('LEASE_LOST', 'superseded');
+      const { promise, reject } = Promise.withResolvers<never>();
+      signal?.addEventListener('abort', () => reject(signal.reason));
+      return await promise;
+    },
   } as unknown as Clients['runners'];
-  await followReleases({
+  await followNotifications({
     clients: { runners },
     call: {},
     runner: { runnerId: 'r', instanceId: 'i' },
+    server: { revoke: () => undefined },
     leases: { release: (leaseIds) => void released.push(leaseIds) },
     log: openLog({ role: 'test', level: 'silent' }),
     signal: over.signal,
@@ -35,7 +43,7 @@ async function follow(answers: Answer[], end: 'signal' | 'answers' = 'signal') {
   return { asked, released };
 }
 
-test('what core has told is named in the next question, what it forgot is not', async () => {
+test('the next poll names the releases of the last response', async () => {
   const { asked, released } = await follow([['a'], ['a', 'b'], ['b'], []]);
   assert.equal(
     asked.map(({ knownLeaseIds }) => knownLeaseIds),
@@ -44,12 +52,12 @@ test('what core has told is named in the next question, what it forgot is not', 
   assert.equal(released, [['a'], ['a', 'b'], ['b'], []]);
 });
 
-test('a core that was away is asked again; nothing is taken back meanwhile', async () => {
+test('polling is retried after an outage, and no release is undone', async () => {
   const { released } = await follow([['a'], new Fault('CORE_UNAVAILABLE', 'away'), ['a', 'b']]);
   assert.equal(released, [['a'], ['a', 'b']]);
 });
 
-test('a superseded runner asks no more', async () => {
+test('a superseded runner stops polling', async () => {
   const { asked } = await follow([new Fault('LEASE_LOST', 'superseded')], 'answers');
   assert.is(asked.length, 1);
 });

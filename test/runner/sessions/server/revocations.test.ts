@@ -1,12 +1,13 @@
-/** Connections at the server end with their API key, and others do not. */
+/** Connections of a revoked API key are closed, and others are not. */
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { WebSocket, WebSocketServer } from 'ws';
 import { openLog } from '../../../../proto/common/log.ts';
+import type { CallOptions } from '../../../../proto/rpc/local.ts';
 import type { Clients } from '../../../../proto/rpc/services.ts';
-import { followRevocations } from '../../../../runner/sessions/server/revocations.ts';
+import { followNotifications } from '../../../../runner/sessions/server/notifications.ts';
 import {
   openSessionServer,
   type RegisteredSession,
@@ -38,7 +39,7 @@ async function open() {
   };
 }
 
-test('a revoked key closes what it opened, with 1008, and opens nothing more', async () => {
+test('a revoked key closes its connections with 1008 and opens none', async () => {
   await using scene = await open();
   const [theirs, own, none] = [scene.connect('a'), scene.connect('b'), scene.connect()];
   await Promise.all([theirs, own, none].map((one) => once(one, 'open')));
@@ -57,7 +58,7 @@ test('a revoked key closes what it opened, with 1008, and opens nothing more', a
   for (const one of [own, none]) one.terminate();
 });
 
-test('a client that does not close is cut', async () => {
+test('a client that does not close is disconnected', async () => {
   await using scene = await open();
   const client = scene.connect('a');
   await once(client, 'open');
@@ -68,7 +69,7 @@ test('a client that does not close is cut', async () => {
   await cut;
 });
 
-test('what core tells is revoked, and named in the next question', async () => {
+test('reported keys are revoked, and named in the next poll', async () => {
   const asked: string[][] = [];
   const revoked: string[][] = [];
   const over = new AbortController();
@@ -79,12 +80,19 @@ test('what core tells is revoked, and named in the next question', async () => {
       if (asked.length === answers.length) over.abort();
       return { keyIds: answers[asked.length - 1] ?? [] };
     },
+    async awaitReleases(_: unknown, { signal }: CallOptions) {
+      const { promise, reject } = Promise.withResolvers<never>();
+      signal?.addEventListener('abort', () => reject(signal.reason));
+      return await promise;
+    },
   } as unknown as Clients['runners'];
-  await followRevocations({
+  await followNotifications({
     clients: { runners },
     call: {},
     log,
     signal: over.signal,
+    runner: { runnerId: 'r', instanceId: 'i' },
+    leases: { release: () => undefined },
     server: { revoke: (keyIds) => void revoked.push([...keyIds]) },
   });
   assert.equal(asked, [[], ['a'], ['a', 'b']]);

@@ -1,4 +1,4 @@
-/** What a hostile project tries through its own browser, in raw protocol. */
+/** Attempts of a hostile project through its own browser, over raw CDP. */
 
 type Said = { id?: number; result?: Record<string, unknown>; error?: { message: string } };
 type Call = (
@@ -6,7 +6,7 @@ type Call = (
   params?: object,
   sessionId?: string,
 ) => Promise<Record<string, unknown>>;
-/** `patienceMs`: what has not succeeded by then is taken for refused. */
+/** `patienceMs`: an attempt that has not succeeded by then counts as refused. */
 type Aim = { port: number; dataDir: string; secret: string; patienceMs: number };
 
 async function open(url: string, { patienceMs }: Aim): Promise<{ call: Call; close(): void }> {
@@ -46,7 +46,7 @@ async function attempt(act: () => Promise<unknown>): Promise<string> {
   }
 }
 
-/** Commands that must be refused, whoever asks and from whichever session. */
+/** Commands that must be refused, from any client and in any session. */
 function commands(aim: Aim, targetId: string): [string, object][] {
   return [
     ['Browser.crash', {}],
@@ -68,7 +68,7 @@ function commands(aim: Aim, targetId: string): [string, object][] {
   ];
 }
 
-/** Navigations, as a client asks for them. */
+/** Navigations that a client requests. */
 const URLS = [
   'file:///etc/passwd',
   'FILE:///etc/passwd',
@@ -80,7 +80,7 @@ const URLS = [
   '\u0000file:///etc/passwd',
 ];
 
-/** What script in a page tries; each expression gives what it got, or fails. */
+/** Attempts of script in a page; each expression returns what it reached, or fails. */
 function scripts({ port, patienceMs }: Aim): Record<string, string> {
   const site = `http://127.0.0.1:${port}`;
   const late = `new Promise((done) => setTimeout(() => done('no: silence'), ${patienceMs}))`;
@@ -112,7 +112,7 @@ function scripts({ port, patienceMs }: Aim): Record<string, string> {
   };
 }
 
-/** A page has no body yet when its navigation is answered. */
+/** A page has no body yet when the response to its navigation arrives. */
 const LOADED = `new Promise((done) =>
   document.readyState === 'complete' ? done() : addEventListener('load', done))`;
 
@@ -120,7 +120,7 @@ export async function browserAttacks(connectUrl: string, aim: Aim): Promise<obje
   const [mine, other] = await Promise.all([open(connectUrl, aim), open(connectUrl, aim)]);
   const { targetInfos } = await mine.call('Target.getTargets');
   const targetId = String((targetInfos as { targetId: string; type: string }[])[0]?.targetId);
-  // asked for nested; what it gives must be flat all the same, and policed
+  // requested nested; the result must be flat nevertheless, and restricted
   const attached = await mine.call('Target.attachToTarget', { targetId, flatten: false });
   const page = String(attached['sessionId']);
   const inner = await mine.call('Target.attachToBrowserTarget');

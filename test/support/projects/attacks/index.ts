@@ -1,5 +1,5 @@
 /**
- * What a hostile project tries, from its handler: each attempt gives `no: <why>` or what it got.
+ * Attempts of a hostile project from its handler: each returns `no: <why>` or what it reached.
  * Published and run by test/runner/attacks/escape.test.ts.
  */
 
@@ -40,7 +40,7 @@ async function all(attempts: Record<string, () => unknown>): Promise<Found> {
   return found;
 }
 
-/** What the other end says to `say`. */
+/** The response to `say` from the other end. */
 function talk(where: object, say: string, patienceMs: number): Promise<string> {
   return new Promise((resolve, reject) => {
     let heard = '';
@@ -74,7 +74,7 @@ defineFn('files', async (_, { dataDir, pids }: Params) => {
     write: await all(Object.fromEntries(places.map((dir) => [dir, write(dir)]))),
     pids: readdirSync('/proc').filter(Number),
     status: readFileSync('/proc/self/status', 'utf8'),
-    // what an open descriptor leads to, beyond streams, sockets and anonymous inodes
+    // the targets of open descriptors, except streams, sockets and anonymous inodes
     fds: readdirSync('/proc/self/fd').flatMap((fd) => {
       try {
         const target = readlinkSync(`/proc/self/fd/${fd}`);
@@ -143,7 +143,7 @@ defineFn('browser', (ctx: { session: { connectUrl: string } }, params: Params) =
   browserAttacks(ctx.session.connectUrl, params),
 );
 
-/** Sees what it can of the other's run: its key would open the other's browser. */
+/** Reads what it can of the other run: the signing key would open the other's browser. */
 defineFn('wait', async (ctx: { session: { connectUrl: string } }, { port }: Params) => {
   const socket = new WebSocket(ctx.session.connectUrl);
   const gone = new Promise((resolve) => socket.addEventListener('close', resolve));

@@ -1,4 +1,4 @@
-/** What loading a driver costs: test/bench/load.ts asks its thread. */
+/** The cost of loading a driver, for test/bench/load.ts, which reads the thread's CPU time. */
 import { chromium } from 'playwright-core';
 import { defineFn } from 'tabern';
 

@@ -1,6 +1,6 @@
 /**
- * What a function may use of its host, one handler each: test/runner/engines.test.ts runs the same
- * bundle on every engine and in every sandbox, and compares.
+ * Features of the host that functions may use, one handler each: test/runner/host/engines.test.ts
+ * runs the same bundle on every engine and in every sandbox, and compares.
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Opens a page with Stagehand 3 and says what it saw. MODE is `local` (disableAPI) or `hosted`.
+// Opens a page with Stagehand 3 and prints what it found. MODE is `local` (disableAPI) or `hosted`.
 import { Stagehand } from '@browserbasehq/stagehand';
 
 const stagehand = new Stagehand({

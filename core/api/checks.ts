@@ -1,0 +1,45 @@
+/** Checks that several services make on requests and stored rows, with the faults they throw. */
+import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
+
+export type Range = { min?: number; max: number; unit?: string };
+
+/** The value. Throws INVALID_FIELD outside of the range; both bounds are within it. */
+export function inRange(field: string, value: number, { min = 0, max, unit = '' }: Range): number {
+  if (value >= min && value <= max) return value;
+  throw invalidField(field, `must be ${min} to ${max}${unit}.`);
+}
+
+/** The row. Throws RESOURCE_NOT_FOUND for undefined. */
+export function orNotFound<T>(row: T | undefined, type: string, id: string): T {
+  if (row === undefined) throw notFound(type, id);
+  return row;
+}
+
+/** Throws PROJECT_MISMATCH when the request names a project other than the API key's. */
+export function checkProject(named: string | undefined, projectId: string): void {
+  if (named === undefined || named === projectId) return;
+  const facts = { projectId: named };
+  throw new Fault('PROJECT_MISMATCH', 'This API key cannot access the given project.', facts);
+}
+
+/**
+ * Throws unless the blob was added: LEASE_LOST, or INVALID_FIELD when the blob is not a `what` of
+ * the lease.
+ */
+export function checkAdded(
+  outcome: 'added' | 'lost' | 'refused',
+  { leaseId, what }: { leaseId: string; what: string },
+): void {
+  if (outcome === 'lost') throw leaseLost(leaseId);
+  if (outcome === 'refused') {
+    throw invalidField('blobId', `must be a ${what} written under this lease.`);
+  }
+}
+
+export function leaseLost(leaseId: string): Fault {
+  return new Fault('LEASE_LOST', 'The lease is lost or has ended.', { leaseId });
+}
+
+export function invalidCursor(): Fault {
+  return new Fault('INVALID_CURSOR', '`cursor` is not valid.', { field: 'cursor' });
+}

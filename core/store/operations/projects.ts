@@ -1,0 +1,69 @@
+/** Projects, their queues and their limits. */
+import { must } from '../../../proto/common/must.ts';
+import type { WorkKind } from '../types/leases.ts';
+import type {
+  LimitChange,
+  OperatedRow,
+  OperatorOps,
+  ProjectOps,
+  ProjectRow,
+} from '../types/projects.ts';
+import type { InSteps, Read, Steps, Transaction } from './steps.ts';
+
+/**
+ * Builds that one project may run at once. Ours: a build takes a whole core for its install and
+ * bundling.
+ */
+const BUILDS_CAP = 2;
+
+/** None of its own: those that live are counted when one is created, released ones are not. */
+const SESSIONS_CAP = 2 ** 31;
+
+type Change = LimitChange & { id: string; at: number };
+
+export type ProjectStatements = {
+  /** False, and nothing inserted, when the name is taken. */
+  insert(project: ProjectRow): Read<boolean>;
+  byName(name: string): Read<ProjectRow | undefined>;
+  /** By id or name. */
+  find(project: string): Read<ProjectRow | undefined>;
+  insertQueue(kind: WorkKind, projectId: string, cap: number): void;
+  setLimits(change: Change): void;
+  /** With usage up to `at`. */
+  operated(id: string, at: number): Read<OperatedRow>;
+};
+
+type Operations = Pick<ProjectOps, 'ensureProject'> & Pick<OperatorOps, 'addProject' | 'setLimits'>;
+
+export function projectOperations(
+  projects: ProjectStatements,
+  { wake }: Transaction,
+): InSteps<Operations> {
+  /** The project of that name, which is created with its queues when there is none. */
+  function* ensure(project: ProjectRow): Steps<ProjectRow> {
+    const { id, name, concurrency } = project;
+    if (yield* projects.insert(project)) {
+      projects.insertQueue('invocation', id, concurrency);
+      projects.insertQueue('build', id, BUILDS_CAP);
+      projects.insertQueue('session', id, SESSIONS_CAP);
+    }
+    return must(yield* projects.byName(name), 'project just made');
+  }
+
+  return {
+    ensureProject: ensure,
+    *addProject({ project, limits, at }) {
+      const { id } = yield* ensure(project);
+      if (id !== project.id) return undefined;
+      projects.setLimits({ id, at, ...limits });
+      return yield* projects.operated(id, at);
+    },
+    *setLimits({ project, limits, at }) {
+      const found = yield* projects.find(project);
+      if (!found) return undefined;
+      projects.setLimits({ id: found.id, at, ...limits });
+      wake('work:invocation'); // more may run than before
+      return yield* projects.operated(found.id, at);
+    },
+  };
+}

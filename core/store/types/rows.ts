@@ -1,0 +1,13 @@
+/** What stored resources have in common. Times are Unix milliseconds. */
+
+/** A resource of a project; also the key by which its project reads it. */
+export type Owned = { id: string; projectId: string };
+
+export type Dated = { createdAt: number; updatedAt: number };
+
+/** Work that runs once, within a time. */
+export type Timed = Dated & {
+  startedAt: number | null;
+  endedAt: number | null;
+  expiresAt: number;
+};

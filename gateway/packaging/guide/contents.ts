@@ -1,0 +1,16 @@
+/**
+ * The pages of the guide, in the order of the navigation. A page is
+ * `gateway/web/docs/guide/<name>.md`.
+ */
+export const CONTENTS: readonly { heading: string; pages: readonly string[] }[] = [
+  { heading: 'Start', pages: ['quickstart', 'comparison', 'faq'] },
+  {
+    heading: 'Use',
+    pages: ['sessions', 'functions', 'contexts', 'recordings', 'webhooks', 'files', 'agents'],
+  },
+  {
+    heading: 'Operate',
+    pages: ['deployment', 'operations', 'upgrading', 'sizing', 'security', 'troubleshooting'],
+  },
+  { heading: 'Reference', pages: ['configuration', 'command-line', 'limits', 'architecture'] },
+];

@@ -1,0 +1,23 @@
+/**
+ * An example body for each operation that takes JSON, by operationId. `since` is a time of the last
+ * 30 days.
+ */
+export const EXAMPLES: Readonly<Record<string, object>> = {
+  createSession: {
+    keepAlive: true,
+    timeout: 3600,
+    browserSettings: { viewport: { width: 1280, height: 800 }, blockAds: true },
+    userMetadata: { job: 'nightly' },
+  },
+  updateSession: { status: 'REQUEST_RELEASE' },
+  createContext: { name: 'shop' },
+  invokeFunction: { params: { url: 'https://example.com/' } },
+  cancelInvocation: {},
+  createWebhook: {
+    endpoint: 'https://example.com/hook',
+    eventTypes: ['functions.invocations.completed', 'functions.invocations.failed'],
+  },
+  updateWebhook: { eventTypes: ['functions.builds.completed'] },
+  rotateSecret: { revokeImmediately: false },
+  recoverDeliveries: { since: '2026-11-01T00:00:00Z' },
+};

@@ -1,0 +1,156 @@
+/** The image's recipe, compose.yaml and the documents agree with one another and the settings. */
+import { readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { load } from 'js-yaml';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { must } from '../../../proto/common/must.ts';
+import { SETTINGS } from '../../../proto/common/settings/table.ts';
+import {
+  COMPOSE,
+  type ComposeService,
+  composeService,
+  DOCKERFILE,
+} from '../../support/service/image.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const PAGES = ['gateway/packaging/deploy/README.md', 'gateway/web/docs/guide/deployment.md'];
+/** SIGTERM drains for this long at most (proto/spec/rest.md 5). */
+const DRAIN_SECONDS = 30;
+const DEFAULT_PORT = must(
+  SETTINGS.find(({ name }) => name === 'PORT')?.default,
+  'the default port',
+);
+const KNOWN = new Set(SETTINGS.flatMap(({ name }) => [`TABERN_${name}`, `TABERN_${name}_FILE`]));
+
+/** Sorted. The sandbox needs those that are `unconfined`. */
+const SECURITY = [
+  'apparmor=unconfined',
+  'no-new-privileges',
+  'seccomp=unconfined',
+  'systempaths=unconfined',
+].join();
+
+const recipe = readFileSync(DOCKERFILE, 'utf8');
+const test = suite('gateway/packaging/deploy');
+
+/** The words of an instruction, with its continued lines. */
+function instruction(name: string, text = recipe): string {
+  const found = new RegExp(`^${name} ((?:.*\\\\\\n)*.*)$`, 'm').exec(text)?.[1];
+  return must(found, name).replaceAll(/\\\n\s*/g, '');
+}
+
+function environmentOf(text: string): Record<string, string> {
+  const pairs = instruction('ENV', text).matchAll(/(\w+)=(\S+)/g);
+  return Object.fromEntries([...pairs].map(([, name = '', value = '']) => [name, value]));
+}
+
+/** What is wrong with a service and a recipe, one line each. */
+function problemsOf(service: ComposeService, text = recipe): string[] {
+  const variables = [...Object.keys(environmentOf(text)), ...service.environment];
+  const unknown = variables.filter((name) => !KNOWN.has(name)).map((name) => `${name} is unknown`);
+  const volume = instruction('VOLUME', text);
+  const checks: [boolean, string][] = [
+    [service.ports.join() === `127.0.0.1:${DEFAULT_PORT}:${DEFAULT_PORT}`, 'port'],
+    [instruction('EXPOSE', text) === DEFAULT_PORT, 'exposed port'],
+    [instruction('HEALTHCHECK', text).includes(`\${TABERN_PORT:-${DEFAULT_PORT}}`), 'health'],
+    [service.volumes.join() === `data:${volume}`, 'volume'],
+    [environmentOf(text)['TABERN_DATA'] === volume, 'data directory'],
+    [service.cap_drop?.join() === 'ALL', 'capabilities'],
+    [[...(service.security_opt ?? [])].sort().join() === SECURITY, 'security options'],
+    [service.read_only === true, 'root file system'],
+    [service.tmpfs?.join() === '/tmp', 'tmpfs'],
+    [Number.parseInt(service.stop_grace_period, 10) > DRAIN_SECONDS, 'grace period'],
+    [instruction('STOPSIGNAL', text) === 'SIGTERM', 'signal'],
+    [instruction('USER', text) === 'tabern', 'user'],
+    [Array.isArray(JSON.parse(instruction('ENTRYPOINT', text))), 'entry point'],
+  ];
+  return [...unknown, ...checks.filter(([isRight]) => !isRight).map(([, what]) => `wrong ${what}`)];
+}
+
+test('compose.yaml and the recipe agree with the settings', () => {
+  assert.equal(problemsOf(composeService()), []);
+});
+
+test('compose.yaml builds the recipe, from the directory of the executable', () => {
+  const { build } = composeService();
+  const context = resolve(dirname(COMPOSE), build.context);
+  assert.is(context, join(ROOT, 'dist'));
+  assert.is(resolve(context, build.dockerfile), DOCKERFILE);
+  assert.is(instruction('COPY').split(' ').at(-2), 'tabern');
+});
+
+test('the recipe is based on Debian, unless an argument names another base', () => {
+  assert.is(instruction('ARG'), 'BASE=debian:bookworm-slim');
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: of the recipe
+  assert.is(instruction('FROM'), '${BASE}');
+});
+
+for (const [what, change, problem] of [
+  ['an unknown variable', { environment: ['TABERN_DATAS'] }, 'TABERN_DATAS is unknown'],
+  ['another port', { ports: ['127.0.0.1:80:4748'] }, 'wrong port'],
+  ['a port for everyone', { ports: [`${DEFAULT_PORT}:${DEFAULT_PORT}`] }, 'wrong port'],
+  ['another directory', { volumes: ['data:/var/lib/tabern'] }, 'wrong volume'],
+  ['capabilities', { cap_drop: undefined }, 'wrong capabilities'],
+  ['some capabilities', { cap_drop: ['NET_RAW'] }, 'wrong capabilities'],
+  [
+    'new privileges',
+    { security_opt: SECURITY.split(',').filter((one) => one !== 'no-new-privileges') },
+    'wrong security options',
+  ],
+  ['another option', { security_opt: [...SECURITY.split(','), 'x'] }, 'wrong security options'],
+  ['a writable root', { read_only: false }, 'wrong root file system'],
+  ['no tmpfs', { tmpfs: undefined }, 'wrong tmpfs'],
+  ['another tmpfs', { tmpfs: ['/tmp', '/data'] }, 'wrong tmpfs'],
+  ['a short grace period', { stop_grace_period: '10s' }, 'wrong grace period'],
+] as const) {
+  test(`the check finds ${what} in compose.yaml`, () => {
+    const service = {
+      ...composeService(),
+      ...(change as unknown as Partial<ComposeService>),
+    } as ComposeService;
+    assert.equal(problemsOf(service), [problem]);
+  });
+}
+
+for (const [what, from, to, problem] of [
+  ['root', 'USER tabern', 'USER root', 'wrong user'],
+  ['another signal', 'STOPSIGNAL SIGTERM', 'STOPSIGNAL SIGKILL', 'wrong signal'],
+  ['a shell', 'ENTRYPOINT ["tini", "--", "tabern"]', 'ENTRYPOINT "tabern"', 'wrong entry point'],
+  ['another port', 'EXPOSE 4747', 'EXPOSE 80', 'wrong exposed port'],
+  ['an unknown variable', 'TABERN_HOST=', 'TABERN_HOSTS=', 'TABERN_HOSTS is unknown'],
+  ['another data directory', 'TABERN_DATA=/data', 'TABERN_DATA=/x', 'wrong data directory'],
+] as const) {
+  test(`the check finds ${what} in the recipe`, () => {
+    const changed = recipe.replace(from, to);
+    assert.is.not(changed, recipe);
+    assert.equal(problemsOf(composeService(), changed), [problem]);
+  });
+}
+
+test('the documents run the image with the options of compose.yaml', () => {
+  const { security_opt: security, stop_grace_period: grace, cap_drop: dropped } = composeService();
+  for (const page of PAGES) {
+    const text = readFileSync(join(ROOT, page), 'utf8');
+    const command = /docker run -d[^`]*?\btabern\n/.exec(text)?.[0] ?? '';
+    for (const option of security) assert.match(command, `--security-opt ${option}`, page);
+    for (const one of dropped) assert.match(command, `--cap-drop ${one}`, page);
+    assert.match(command, `--stop-timeout ${Number.parseInt(grace, 10)} `, page);
+    assert.match(command, `-p 127.0.0.1:${DEFAULT_PORT}:${DEFAULT_PORT} -v tabern:/data`, page);
+    assert.match(command, '--read-only --tmpfs /tmp', page);
+    assert.match(command, `--shm-size ${composeService().shm_size}`, page);
+  }
+});
+
+test('compose.yaml has one service, with a restart and a health check', () => {
+  const file = load(readFileSync(COMPOSE, 'utf8')) as Record<string, Record<string, unknown>>;
+  assert.equal(Object.keys(file), ['services', 'volumes']);
+  assert.equal(Object.keys(file['services'] ?? {}), ['tabern']);
+  assert.equal(Object.keys(file['volumes'] ?? {}), ['data']);
+  const { restart, healthcheck } = composeService();
+  assert.is(restart, 'unless-stopped');
+  assert.is(healthcheck.start_period, /--start-period=(\S+)/.exec(recipe)?.[1]);
+  assert.is(healthcheck.timeout, /--timeout=(\S+)/.exec(recipe)?.[1]);
+});
+
+test.run();

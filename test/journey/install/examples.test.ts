@@ -1,0 +1,627 @@
+/**
+ * Every example of README.md and of the guide runs as a reader runs it: the blocks of a page one
+ * after another in one shell, with one service for all pages. Addresses, the key and the names in
+ * angle brackets are replaced, and nothing else. A block that no step names fails the test.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { chromium, type Page } from 'playwright-core';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { must } from '../../../proto/common/must.ts';
+import { ended, invoke } from '../../support/clients/functions.ts';
+import { functionIds } from '../../support/clients/journey.ts';
+import { allBlocks, type Block, blocksOf, ROOT } from '../../support/examples/blocks.ts';
+import { installPython, runPython } from '../../support/examples/python.ts';
+import { openReader, type Reader } from '../../support/examples/reader.ts';
+import { until } from '../../support/poll.ts';
+import { freePort } from '../../support/port.ts';
+import { manifest, zipOf } from '../../support/runner/zips.ts';
+import { type Receiver, startReceiver } from '../../support/servers/receiver.ts';
+import { type Site, startSite } from '../../support/servers/site.ts';
+import { boot, type Stack } from '../../support/service/stack.ts';
+
+const test = suite('journey/install/examples');
+const LIMIT_MS = 100_000;
+const NO_PROGRAM: ReadonlySet<string> = new Set(['text']);
+
+/** Ninety different frames: a page without a change may have no recording. */
+const DRAW = `new Promise((done) => {
+  let left = 90;
+  const draw = () => {
+    document.body.style.background = 'rgb(0, 0, ' + left + ')';
+    left -= 1;
+    if (left > 0) requestAnimationFrame(draw);
+    else done();
+  };
+  draw();
+})`;
+
+type Desk = { stack: Stack; site: Site; receiver: Receiver; reader: Reader };
+/** `begins`: the beginning of the block. It runs, or another test runs it. */
+type Step = { begins: string } & (
+  | { run(code: string, desk: Desk): Promise<void> }
+  | { ranBy: string; mentions: readonly string[] }
+);
+type Session = { id: string; connectUrl: string };
+
+/** A block whose output has this. `change`: what a test must change, with the reason beside it. */
+function shell(begins: string, says = /(?:)/, change?: (code: string, desk: Desk) => string): Step {
+  return {
+    begins,
+    async run(code, desk) {
+      assert.match(await desk.reader.run(change?.(code, desk) ?? code), says);
+    },
+  };
+}
+
+function file(begins: string, name: string): Step {
+  return { begins, run: (code, { reader }) => reader.write(name, code) };
+}
+
+/** A file that the text of the page says how to run. */
+function program(begins: string, says: RegExp, setup = ''): Step {
+  return {
+    begins,
+    async run(code, { reader }) {
+      if (setup !== '') await reader.run(setup);
+      const name = must(/^\/\/ ([\w.]+)/.exec(code)?.[1], 'the name of the file');
+      await reader.write(name, code);
+      assert.match(await reader.run(`node ${name}`), says);
+    },
+  };
+}
+
+function elsewhere(begins: string, ranBy: string, ...mentions: string[]): Step {
+  return { begins, ranBy, mentions };
+}
+
+/** README.md repeats lines of another page, which run there. */
+function repeated(begins: string, page: string): Step {
+  return {
+    begins,
+    async run(code, desk) {
+      const blocks = allBlocks().get(page) ?? [];
+      const known = linesOf(blocks.map((one) => prepared(one, desk)).join('\n'));
+      for (const line of linesOf(code)) assert.ok(known.includes(line), `${page}: ${line}`);
+    },
+  };
+}
+
+/** Without comments, and with one command a line. */
+function linesOf(code: string): string[] {
+  const commands = code.replaceAll(' && ', '\n').split('\n');
+  const bare = commands.map((line) => line.replace(/\s+(?:#|\/\/) .*$|^(?:#|\/\/) .*$/, '').trim());
+  return bare.filter((line) => line !== '');
+}
+
+const START = elsewhere(
+  'npm ci && npm start',
+  'test/support/service/bare.sh',
+  'npm ci',
+  'npm start',
+);
+const TITLE = /"title": "Rooms"/;
+
+async function openSession({ stack }: Desk): Promise<Session> {
+  return await stack.call<Session>('/v1/sessions', { json: { keepAlive: true } });
+}
+
+async function release({ stack }: Desk, { id }: Session): Promise<void> {
+  await stack.call(`/v1/sessions/${id}`, { json: { status: 'REQUEST_RELEASE' } });
+  await until(async () => (await statusOf(stack, id)) === 'COMPLETED', LIMIT_MS);
+}
+
+async function statusOf(stack: Stack, id: string): Promise<string> {
+  return (await stack.call<{ status: string }>(`/v1/sessions/${id}`)).status;
+}
+
+async function onPage(connectUrl: string, act: (page: Page) => Promise<void>): Promise<void> {
+  const browser = await chromium.connectOverCDP(connectUrl);
+  try {
+    await act(must(browser.contexts()[0]?.pages()[0], 'the page'));
+  } finally {
+    await browser.close();
+  }
+}
+
+/** With `<name-id>` replaced. */
+function filled(code: string, ids: Readonly<Record<string, string>>): string {
+  return Object.entries(ids).reduce(
+    (text, [name, id]) => text.replaceAll(`<${name}-id>`, id),
+    code,
+  );
+}
+
+async function titleId({ stack }: Desk): Promise<string> {
+  return must((await functionIds(stack))['title'], 'the function title');
+}
+
+/** An invocation that has ended, unless its page never answers. */
+async function invoked(desk: Desk, path: string): Promise<string> {
+  const { id } = await invoke(desk.stack, await titleId(desk), { url: desk.site.url + path });
+  if (path !== '/silent') await ended(desk.stack, id);
+  return id;
+}
+
+const PAGES: Readonly<Record<string, readonly Step[]>> = {
+  quickstart: [
+    START,
+    shell('alias tabern='),
+    shell('tabern try', /^Rooms$/m),
+    shell('npm install playwright-core'),
+    file('// page.mjs', 'page.mjs'),
+    shell('node page.mjs', /^[-0-9a-f]{36} Rooms$/m),
+    { begins: 'python3 -m venv', run: (code, { reader }) => installPython(reader, code) },
+    file('# page.py', 'page.py'),
+    { begins: 'python page.py', run: (code, desk) => runPython(desk.reader, code, /Rooms|^ws:/m) },
+    shell('tabern init', TITLE),
+  ],
+  README: [
+    START,
+    repeated('alias tabern=', 'quickstart'),
+    repeated('// page.mjs', 'quickstart'),
+    repeated('import os', 'quickstart'),
+    repeated('tabern init', 'quickstart'),
+    repeated('import { chromium }', 'functions'),
+  ],
+  sessions: [program('// page.mjs', /\/rooms$/m, 'npm install puppeteer-core')],
+  functions: [
+    {
+      begins: 'tabern init',
+      async run(code, { reader }) {
+        // in the background, at a free port
+        const port = await freePort();
+        const away = '>dev.log 2>&1 </dev/null & echo $! >dev.pid';
+        const serve = `tabern dev index.ts --port ${port} ${away}`;
+        await reader.run(code.replace(/^tabern dev index\.ts$/m, serve));
+        await until(async () => (await reader.read('dev.log')).includes('listening on'), LIMIT_MS);
+      },
+    },
+    {
+      begins: 'import { chromium }',
+      async run(code, { reader }) {
+        const created = linesOf((await reader.read('index.ts')).replace(/^\/\*\*.*\n/m, ''));
+        assert.equal(linesOf(code.replace(/http:\S*\/rooms/, 'https://example.com/')), created);
+      },
+    },
+    shell('npm install ../tabern/dist/functions', /(?:)/, (code) =>
+      // in a project beside the clone
+      ['(mkdir ../../own', 'cd ../../own', 'npm init -y >new.log', `${code.trim()})`].join(' && '),
+    ),
+    {
+      begins: 'curl --json',
+      async run(code, { reader }) {
+        const port = must(/listening on \S+:(\d+)/.exec(await reader.read('dev.log'))?.[1], 'port');
+        assert.match(await reader.run(code.replace('14113', port)), /Rooms/);
+        await reader.run('kill "$(cat dev.pid)"');
+      },
+    },
+    {
+      begins: 'tabern publish',
+      async run(code, desk) {
+        const [publish, run, ...others] = code.trim().split('\n');
+        assert.match(await desk.reader.run(`${publish}\n${run}`), TITLE);
+        const [logs, cancel] = others;
+        const over = { invocation: await invoked(desk, '/rooms') };
+        assert.match(await desk.reader.run(filled(must(logs, 'logs'), over)), /opening http/);
+        const open = { invocation: await invoked(desk, '/silent') };
+        await desk.reader.run(filled(must(cancel, 'cancel'), open));
+        assert.is((await ended(desk.stack, open.invocation)).status, 'FAILED');
+      },
+    },
+    {
+      begins: 'curl -X POST http',
+      async run(code, desk) {
+        const ids = { function: await titleId(desk), invocation: await invoked(desk, '/rooms') };
+        const said = await desk.reader.run(filled(code, ids));
+        assert.match(said, /"status":"PENDING"[\s\S]*"status":"COMPLETED"/);
+      },
+    },
+    file("import { defineFn } from 'tabern';\nimport { z }", 'echo.ts'),
+    {
+      begins: "import { defineFn } from 'tabern';\n\nlet count",
+      async run(code, { reader }) {
+        await reader.write('counted.ts', code);
+        await reader.write('all.ts', "import './echo.ts';\nimport './counted.ts';\n");
+        await reader.run('npm install zod && tabern publish all.ts');
+        assert.match(await reader.run(`tabern invoke echo --params '{"word":"ab"}'`), /"ab"/);
+        const wrong = reader.run(`tabern invoke echo --params '{"word":1}'`);
+        assert.match(await wrong.then(() => 'accepted', String), /exit [12]:[\s\S]*word/);
+        const twice = await reader.run('tabern invoke counted\ntabern invoke counted');
+        assert.equal(twice.match(/^\d+$/gm), ['1', '1']);
+      },
+    },
+    elsewhere('BROWSERBASE_API_KEY=', 'test/journey/functions/published-clis.test.ts', 'BASE_URL'),
+    elsewhere('{ "imports"', 'test/runner/builds/install/deno-project.test.ts', 'jsr:', 'npm:'),
+  ],
+  contexts: [
+    shell('curl -X POST http://127.0.0.1:4747/v1/contexts', /"publicKey"/),
+    {
+      begins: 'curl -X POST http://127.0.0.1:4747/v1/sessions',
+      async run(code, desk) {
+        const said = await desk.reader.run(filled(code, { context: await contextId(desk) }));
+        const session = JSON.parse(must(/^\{.*\}$/m.exec(said)?.[0], said)) as Session;
+        await onPage(session.connectUrl, (page) => page.goto(desk.site.url).then(() => {}));
+        await release(desk, session);
+      },
+    },
+    {
+      begins: 'curl -X POST http://127.0.0.1:4747/v1/functions',
+      async run(code, desk) {
+        const ids = { function: await titleId(desk), context: await contextId(desk) };
+        // the function's own address is a public one
+        const params = JSON.stringify({ url: `${desk.site.url}/rooms` });
+        const own = code.replace('"params":{}', `"params":${params}`);
+        const said = await desk.reader.run(filled(own, ids));
+        const { id } = JSON.parse(must(/^\{.*\}$/m.exec(said)?.[0], said)) as { id: string };
+        assert.is((await ended(desk.stack, id)).status, 'COMPLETED');
+      },
+    },
+  ],
+  recordings: [
+    {
+      begins: 'curl -X POST',
+      async run(code, desk) {
+        const session = await openSession(desk);
+        await onPage(session.connectUrl, async (page) => {
+          await page.goto(desk.site.url);
+          await page.evaluate(DRAW);
+        });
+        await release(desk, session);
+        await until(async () => {
+          const said = await desk.reader.run(filled(code, { session: session.id }));
+          return /"downloadUrl":"http/.test(said);
+        }, LIMIT_MS);
+      },
+    },
+    {
+      begins: 'curl -H "X-SVC-API-Key',
+      async run(code, desk) {
+        const session = await openSession(desk);
+        assert.match(
+          await desk.reader.run(filled(code, { session: session.id })),
+          /"debuggerFullscreenUrl":"http/,
+        );
+        await release(desk, session);
+      },
+    },
+    elsewhere('<iframe', 'test/journey/sessions/live-view.test.ts', 'browserbase-disconnected'),
+  ],
+  webhooks: [
+    shell('curl -X POST', /"secret":"whsec_/),
+    {
+      begins: '// receiver.mjs',
+      async run(code, desk) {
+        const { reader } = desk;
+        const port = String(await freePort());
+        const away = (name: string) => `>${name}.log 2>&1 </dev/null & echo $! >>pids`;
+        await reader.write('receiver.mjs', code.replace('3000', port));
+        const listen = `tabern listen --forward-to http://localhost:${port}/hook`;
+        await reader.run(`npm install standardwebhooks\n${listen} ${away('listen')}`);
+        const secret = await until(
+          async () => /whsec_\S+/.exec(await reader.read('listen.log'))?.[0],
+          LIMIT_MS,
+        );
+        await reader.run(`WEBHOOK_SECRET=${secret} node receiver.mjs ${away('receiver')}`);
+        try {
+          const isUp = () =>
+            fetch(`http://127.0.0.1:${port}`, { method: 'POST' }).catch(() => null);
+          await until(async () => (await isUp())?.status === 400, LIMIT_MS);
+          const id = await invoked(desk, '/rooms');
+          const line = new RegExp(`functions\\.invocations\\.completed ${id}`);
+          await until(async () => line.test(await reader.read('receiver.log')), LIMIT_MS);
+        } finally {
+          await reader.run('kill $(cat pids)');
+        }
+      },
+    },
+  ],
+  files: [
+    {
+      begins: 'curl -F file=@report.pdf',
+      async run(code, desk) {
+        const session = await openSession(desk);
+        await desk.reader.write('report.pdf', '%PDF-1.4 a report');
+        await desk.reader.run(filled(code, { session: session.id }));
+        await desk.reader.run(`echo '${JSON.stringify(session)}' >session.json`);
+      },
+    },
+    {
+      begins: 'const cdp',
+      async run(code, desk) {
+        const session = JSON.parse(await desk.reader.read('session.json')) as Session;
+        await onPage(session.connectUrl, async (page) => {
+          await page.setContent('<input type=file>');
+          const act = new Function('page', `return (async () => {${code}})()`);
+          await (act as (page: Page) => Promise<void>)(page);
+          const text = "document.querySelector('input').files[0].text()";
+          assert.is(await page.evaluate(text), '%PDF-1.4 a report');
+        });
+        await release(desk, session);
+      },
+    },
+    {
+      begins: 'curl -F file=@extension.zip',
+      async run(code, { reader }) {
+        const zip = await zipOf({ 'manifest.json': manifest() });
+        await reader.write('extension.zip', zip);
+        assert.match(await reader.run(code), /"id":"/);
+      },
+    },
+  ],
+  agents: [
+    shell('export connectUrl=', /^$/),
+    elsewhere('export BROWSERBASE', 'test/journey/sessions/stagehand.test.ts', 'STAGEHAND_API_URL'),
+    elsewhere('// agent.mjs', 'test/journey/sessions/stagehand.test.ts', 'is(ran.code, 0'),
+    {
+      begins: '# session.py',
+      async run(code, { reader }) {
+        await installPython(
+          reader,
+          'python3 -m venv venv && . venv/bin/activate\npip install requests',
+        );
+        await reader.write('session.py', code);
+        await runPython(reader, 'python session.py', /^ws:/m);
+      },
+    },
+    {
+      begins: 'npx @playwright/mcp',
+      async run(code, { reader, site }) {
+        const call = { name: 'browser_navigate', arguments: { url: `${site.url}/rooms` } };
+        const info = {
+          protocolVersion: '2025-06-18',
+          capabilities: {},
+          clientInfo: { name: 't', version: '1' },
+        };
+        const messages = [
+          { id: 1, method: 'initialize', params: info },
+          { method: 'notifications/initialized' },
+          { id: 2, method: 'tools/call', params: call },
+        ].map((one) => JSON.stringify({ jsonrpc: '2.0', ...one }));
+        await reader.write('messages', `${messages.join('\n')}\n`);
+        // the input stays open until the answer is there, as an agent's does
+        const input = `(cat messages; until grep -q '"id":2' answers; do sleep 0.2; done)`;
+        const said = await reader.run(
+          `touch answers; ${input} | ${code.trim().replace('npx', 'npx --yes')} | tee answers`,
+        );
+        assert.match(said, /Page Title: Rooms/);
+      },
+    },
+    {
+      begins: 'npx agent-browser',
+      async run(code, { reader }) {
+        const said = await reader.run(code.replace('npx', 'npx --yes'));
+        await reader.run('npx --yes agent-browser close');
+        assert.match(said, /Rooms/);
+      },
+    },
+  ],
+  deployment: [
+    shell('sudo apt install', /(?:)/, (code) =>
+      code.replace('sudo apt install', 'apt-get install --simulate -qq'),
+    ),
+    elsewhere('npm run binary\n', 'test/support/service/binary.ts', 'packaging/build.ts'),
+    shell('sudo install', /(?:)/, verifiedUnit),
+    elsewhere('npm run binary && docker', 'test/journey/install/image.test.ts', 'podman'),
+    elsewhere('npm run binary\ndocker compose', 'test/journey/install/image.test.ts', 'compose'),
+    shell('openssl', /(?:)/, (code) => `mkdir tls\n${inTls(code)}`),
+    {
+      begins: 'tabern serve --host 0.0.0.0',
+      async run(code, desk) {
+        const port = await freePort();
+        await desk.reader.write('port', String(port));
+        const serve = inTls(code).replace('0.0.0.0', '127.0.0.1').trim();
+        await started(desk, `TABERN_PORT=${port} ${serve}`);
+        await until(async () => /listening|base URL/.test(await desk.reader.read('log')), LIMIT_MS);
+      },
+    },
+    {
+      begins: 'curl --cacert',
+      async run(code, { reader }) {
+        const port = await reader.read('port');
+        assert.match(await reader.run(inTls(code).replaceAll('4747', port)), /^Rooms$/m);
+        await stopped(reader);
+      },
+    },
+    {
+      begins: 'server {',
+      async run(code, desk) {
+        const { reader } = desk;
+        const [port, inner] = [await freePort(), await freePort()];
+        const url = `https://localhost:${port}`;
+        await started(desk, `TABERN_PUBLIC_URL=${url} TABERN_PORT=${inner} tabern serve`);
+        const site = inTls(code)
+          .replace('listen 443', `listen 127.0.0.1:${port}`)
+          .replace(desk.stack.url, `http://127.0.0.1:${inner}`)
+          .replace('tabern.example.com', 'localhost');
+        await reader.write('nginx.conf', nginxAround(site));
+        const nginx = 'PATH=$PATH:/usr/sbin nginx -e stderr -p "$PWD" -c nginx.conf';
+        await reader.run(`mkdir temp && ${nginx} -t`);
+        await reader.run(`${nginx} >nginx.log 2>&1 </dev/null & echo $! >>pids`);
+        const isReady = () => reader.run(`curl -sf --cacert tls/tls.crt ${url}/readyz`);
+        await until(
+          () =>
+            isReady().then(
+              () => true,
+              () => false,
+            ),
+          LIMIT_MS,
+        );
+        const own = `NODE_EXTRA_CA_CERTS=tls/tls.crt TABERN_BASE_URL=${url}`;
+        const said = await reader.run(`${own} tabern try ${desk.site.url}/rooms`);
+        assert.match(said, /^Rooms$/m);
+        assert.match(said, `${url}/`);
+        await stopped(reader);
+      },
+    },
+  ],
+  operations: [
+    elsewhere('NODE_OPTIONS=', 'test/journey/operations/trace.test.ts', '--import'),
+    {
+      begins: 'tabern backup',
+      async run(code, { stack, reader }) {
+        await reader.run(`mkdir backups safe && cp '${stack.dataDir}/keys/master.key' safe/`);
+        const own = code
+          .replaceAll('/backups/', 'backups/')
+          .replace('/safe/', 'safe/')
+          .replace('/srv/', '')
+          .replace('tabern-2026-11-23', 'tabern-$(date +%F)')
+          .replace('tabern backup', `TABERN_DATA='${stack.dataDir}' tabern backup`);
+        await reader.run(own);
+        await reader.run('test -s tabern-new/tabern.db -o -d tabern-new');
+      },
+    },
+  ],
+};
+
+/** Other pages use the command of the quickstart; deployment stays in the clone. */
+function commandOf(page: string, desk: Desk): string {
+  const blocks = must(allBlocks().get('quickstart'), 'quickstart');
+  const block = blocks.find(({ code }) => code.startsWith('alias'));
+  const code = prepared(must(block, 'the alias'), desk);
+  return page === 'deployment' ? code.replace(/^mkdir .*$/m, '') : code;
+}
+
+const inTls = (code: string): string => code.replaceAll('/etc/tabern/', 'tls/');
+
+/** Installs below a directory, and checks the unit where systemd does not run. */
+function verifiedUnit(code: string): string {
+  const own = code
+    .replace(/^sudo systemctl.*$/gm, '')
+    .replaceAll('sudo ', '')
+    .replaceAll('/usr/local/bin/', '"$PWD"/root/usr/local/bin/')
+    .replaceAll('/etc/', '"$PWD"/root/etc/');
+  return [
+    'mkdir -p dist root/usr/local/bin root/etc/systemd/system && cp /bin/true dist/tabern',
+    own,
+    'test "$(stat -c %a root/etc/tabern/api-key)" = 600',
+    'sed -i "s|^ExecStart=|&$PWD/root|" root/etc/systemd/system/tabern.service',
+    'systemd-analyze verify root/etc/systemd/system/tabern.service',
+  ].join('\n');
+}
+
+/** Files of nginx below the current directory; the site is the guide's. */
+function nginxAround(site: string): string {
+  const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+  const paths = temp.map((name) => `${name}_temp_path temp/${name};`).join('\n');
+  return `daemon off;\npid nginx.pid;\nevents {}\nhttp {\naccess_log off;\n${paths}\n${site}}\n`;
+}
+
+/** Starts a service of its own in the background. */
+async function started({ stack, reader }: Desk, command: string): Promise<void> {
+  const own = `TABERN_DATA="$PWD/data" TABERN_API_KEY=${stack.apiKey} ${command}`;
+  await reader.run(`${own} >log 2>&1 </dev/null & echo $! >>pids`);
+}
+
+/** Ends what runs in the background, and waits for the end. */
+async function stopped(reader: Reader): Promise<void> {
+  await reader.run('for pid in $(cat pids); do kill $pid; done; rm pids');
+  await until(async () => {
+    return reader.run('! pgrep -f "$PWD/data"').then(
+      () => true,
+      () => false,
+    );
+  }, LIMIT_MS);
+}
+
+async function contextId({ stack }: Desk): Promise<string> {
+  const { data } = await stack.call<{ data: { id: string }[] }>('/v1/contexts');
+  return must(data[0], 'a context').id;
+}
+
+/** The replacements that every block has. */
+function prepared({ code }: Block, { stack, site, receiver }: Desk): string {
+  return code
+    .replaceAll('svc_...', stack.apiKey)
+    .replaceAll('http://127.0.0.1:4747', stack.url)
+    .replaceAll('https://example.com/hook', `${receiver.url}/hook`)
+    .replaceAll('https://example.com/', `${site.url}/rooms`)
+    .replaceAll('<project-id>', stack.projectId);
+}
+
+test('each block of README.md and of the guide has a step, in order', () => {
+  for (const [page, blocks] of allBlocks()) {
+    const runnable = blocks.filter(({ language }) => !NO_PROGRAM.has(language));
+    const steps = PAGES[page] ?? [];
+    for (const [at, { code }] of runnable.entries()) {
+      const begins = steps[at]?.begins;
+      assert.ok(begins !== undefined && code.startsWith(begins), `${page}: no step for\n${code}`);
+    }
+    assert.is(steps.length, runnable.length, page);
+    for (const step of steps) {
+      if ('run' in step) continue;
+      const text = readFileSync(join(ROOT, step.ranBy), 'utf8');
+      for (const word of step.mentions) assert.match(text, word, `${step.ranBy}: ${word}`);
+    }
+  }
+});
+
+test('each block runs', async () => {
+  await using receiver = await startReceiver();
+  await using site = await startSite();
+  await using stack = await boot({ webhookCa: receiver.caPath });
+  const failures: string[] = [];
+  for (const [page, steps] of Object.entries(PAGES)) {
+    await using reader = openReader({
+      TABERN_API_KEY: stack.apiKey,
+      TABERN_BASE_URL: stack.url,
+      TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.0/8',
+    });
+    const desk: Desk = { stack, site, receiver, reader };
+    if (page !== 'quickstart') await reader.run(commandOf(page, desk));
+    const blocks = (allBlocks().get(page) ?? []).filter((one) => !NO_PROGRAM.has(one.language));
+    for (const [at, step] of steps.entries()) {
+      if (!('run' in step)) continue;
+      const block = must(blocks[at], step.begins);
+      assert.ok(block.code.startsWith(step.begins), `${page}: no step for\n${block.code}`);
+      const code = prepared(block, desk);
+      // the blocks after it use what it creates
+      const failure = await step.run(code, desk).then(() => undefined, String);
+      if (failure === undefined) continue;
+      failures.push(`${page}: ${step.begins}: ${failure}`);
+      break;
+    }
+  }
+  await expectWithoutPypi({ stack, site, receiver });
+  assert.is(failures.join('\n\n'), '');
+});
+
+/** Where pip has no packages, the rest of an example runs, and a wrong one fails. */
+async function expectWithoutPypi(parts: Omit<Desk, 'reader'>): Promise<void> {
+  const [install, page, run] = (allBlocks().get('quickstart') ?? []).filter(({ code }) =>
+    /^python|^# page\.py/.test(code),
+  );
+  const { apiKey } = parts.stack;
+  await using reader = openReader({ TABERN_API_KEY: apiKey, PIP_NO_INDEX: '1' });
+  await installPython(reader, must(install, 'the installation').code);
+  const code = prepared(must(page, 'page.py'), { ...parts, reader });
+  const command = must(run, 'the command').code;
+  await reader.write('page.py', code);
+  await runPython(reader, command, /^ws:/m);
+  for (const wrong of [
+    code.replace('/v1/sessions', '/v1/nothing'),
+    code.replace('with ', 'whit '),
+  ]) {
+    await reader.write('page.py', wrong);
+    assert.ok(
+      await runPython(reader, command, /^ws:/m).then(
+        () => false,
+        () => true,
+      ),
+    );
+  }
+}
+
+test('a block without a language is a block too, and a heading in code is none', () => {
+  const text = '## One\n\n```sh\n## no heading\n```\n\n### Two\n\n```\nplain\n```\n';
+  assert.equal(
+    blocksOf('page', text).map(({ section, language }) => [section, language]),
+    [
+      ['One', 'sh'],
+      ['Two', ''],
+    ],
+  );
+});
+
+test.run();
