@@ -25,7 +25,8 @@ const BINS = ['./bin.ts', './bin.js', '../dist/js/gateway/bin.js'];
 const bin = BINS.map((path) => new URL(path, import.meta.url)).find((url) => existsSync(url));
 
 keepModules();
-if (process.versions.node.startsWith(`${MAJOR}.`)) await import(bin.href);
+// Deno names a Node version of its own, parses the sources and loads the native modules
+if (process.versions.deno || process.versions.node.startsWith(`${MAJOR}.`)) await import(bin.href);
 else runWith(bundledNode());
 
 /** @returns {string} */
