@@ -22,6 +22,7 @@ import {
 import { blobService, everybody } from './blobs.ts';
 import type { Sealer } from './common/sealer.ts';
 import type { CoreConfig } from './config.ts';
+import { consoleService } from './console/console.ts';
 import { contentService, openUploads } from './contexts/content.ts';
 import { contextService } from './contexts/contexts.ts';
 import type { KeyPool } from './contexts/key-pool.ts';
@@ -141,6 +142,7 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     blobs: behind(SERVICES.blobs, blobService(content), everybody),
     runners: behind(SERVICES.runners, runners, onlyRunners),
     deliveries: behind(SERVICES.deliveries, deliveries, onlyGateways),
+    console: behind(SERVICES.console, consoleService({ store }), onlyProjects),
     health: behind(SERVICES.health, healthService(deps), onlyGateways),
   };
 }

@@ -19,7 +19,7 @@ import { auth, requestIdOf, type State, traceparentOf } from './http/auth.ts';
 import { checkDeclaredSize } from './http/body.ts';
 import { errors, SECURITY_HEADERS } from './http/errors.ts';
 import { counted } from './process/metrics.ts';
-import { operationsOf, readContract } from './rest/operations.ts';
+import { isPublished, operationsOf, readContract } from './rest/operations.ts';
 import { routeOf, transcoder } from './rest/transcode.ts';
 import { addDocs } from './routes/docs.ts';
 import { BUILDS_PATH, createBuild } from './routes/files/builds.ts';
@@ -81,7 +81,7 @@ function routes(deps: Omit<GatewayDeps, 'guard' | 'log'>): Middleware {
   const { clients, publicUrl, draining } = deps;
   const registry = readContract();
   const operations = operationsOf(registry);
-  const description = JSON.stringify(describe(registry, operations));
+  const description = JSON.stringify(describe(registry, operations.filter(isPublished)));
   // Strict: `/v1/contexts/` is a context with an empty id, not the list of contexts.
   const router = new Router<State>({ sensitive: true, strict: true });
   router.get('/healthz', health(clients));

@@ -5,6 +5,7 @@
  * engine implements all of them, and test/core/store/store.test.ts runs on every engine.
  */
 import type { Snapshot, Topic } from './messages.ts';
+import type { ConsoleOps } from './types/console.ts';
 import type { ContextContentOps, ContextOps } from './types/contexts.ts';
 import type {
   DeliveryOps,
@@ -58,7 +59,8 @@ export type StoreOps = ProjectOps &
   ListenerOps &
   RetentionOps &
   MetricOps &
-  WorkRetentionOps;
+  WorkRetentionOps &
+  ConsoleOps;
 
 type Async<O> = {
   [K in keyof O]: O[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<R> : never;

@@ -28,7 +28,8 @@ export type State = {
   /** The trace of the request's own span, when tracing is on; else the client's. */
   traceparent?: string | undefined;
   /**
-   * Call options for core; `timeoutMs` replaces the default deadline of long calls. Only under /v1.
+   * Call options for core; `timeoutMs` replaces the default deadline of long calls. Only where a
+   * key is required.
    */
   call?: (timeoutMs?: number) => CallOptions;
   /** The answer of a generated route, before it is written. */
@@ -43,10 +44,12 @@ export function requestIdOf(request: IncomingMessage): string {
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
-/** Requests under /v1 require a key; others do not. */
+/** Requests below these paths require a key; others do not. */
+const KEYED = ['/v1', '/console/api/v1'];
+
 export function auth(clients: Clients): Middleware<State> {
   return async (ctx, next) => {
-    if (ctx.path !== '/v1' && !ctx.path.startsWith('/v1/')) return next();
+    if (!KEYED.some((base) => `${ctx.path}/`.startsWith(`${base}/`))) return next();
     const metadata = callMetadata(ctx.req, ctx.state);
     const deadline = performance.now() + REQUEST_TIMEOUT_MS;
     const signal = goneSignal(ctx.res);

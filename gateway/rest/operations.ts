@@ -84,6 +84,11 @@ export function operationsOf(registry: FileRegistry): Operation[] {
     .sort((a, b) => (rank(a.template) < rank(b.template) ? -1 : 1));
 }
 
+/** Whether the operation is part of the compatible interface, which /openapi.json describes. */
+export function isPublished({ template }: Operation): boolean {
+  return template.startsWith('/v1/');
+}
+
 /** The call of an RPC, found by its gRPC path. Its answer has tenants' JSON as text. */
 export function callerOf(clients: Clients, method: DescMethod): Caller {
   for (const name of Object.keys(SERVICES) as ServiceName[]) {

@@ -3,6 +3,7 @@
  */
 import type { Server } from '@grpc/grpc-js';
 import { BlobServiceService } from '../gen/tabern/v1/blobs.pb.ts';
+import { ConsoleServiceService } from '../gen/tabern/v1/console.pb.ts';
 import { ContextServiceService } from '../gen/tabern/v1/contexts.pb.ts';
 import { DeliveryServiceService } from '../gen/tabern/v1/deliveries.pb.ts';
 import { DownloadServiceService } from '../gen/tabern/v1/downloads.pb.ts';
@@ -31,6 +32,7 @@ export const SERVICES = {
   blobs: BlobServiceService,
   runners: RunnerServiceService,
   deliveries: DeliveryServiceService,
+  console: ConsoleServiceService,
   health: HealthServiceService,
 } as const;
 

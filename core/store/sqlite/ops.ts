@@ -7,6 +7,7 @@ import { projectOperations } from '../operations/projects.ts';
 import { webhookOperations } from '../operations/webhooks.ts';
 import { type WorkStatements, workOperations } from '../operations/work.ts';
 import type { StoreOps } from '../types.ts';
+import { consoleOps } from './console/console.ts';
 import { contextOps, contextStatements } from './contexts.ts';
 import { synchronous } from './engine/steps.ts';
 import type { Tx } from './engine/transaction.ts';
@@ -93,6 +94,7 @@ function views(tx: Tx) {
     ...retentionOps(tx),
     ...workRetentionOps(tx),
     ...sessionRetentionOps(tx),
+    ...consoleOps(tx),
   };
 }
 

@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
 import { openApp } from '../../../gateway/app.ts';
-import { operationsOf, readContract } from '../../../gateway/rest/operations.ts';
+import { isPublished, operationsOf, readContract } from '../../../gateway/rest/operations.ts';
 import { describe } from '../../../gateway/routes/openapi.ts';
 import { openGuard } from '../../../gateway/webhooks/ssrf-guard.ts';
 import { openLog } from '../../../proto/common/log.ts';
@@ -30,7 +30,9 @@ test('/openapi.json needs no key and describes every route, and no other', async
   );
   const camel = (template: string) =>
     template.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-  const expected = operationsOf(readContract()).map((one) => `${one.verb} ${camel(one.template)}`);
+  const published = operationsOf(readContract()).filter(isPublished);
+  const expected = published.map((one) => `${one.verb} ${camel(one.template)}`);
+  assert.not.match(answer.text, /console/i);
   const content = '/v1/contexts/{id}/content';
   const byHand = [
     ...['get /healthz', 'get /readyz', 'get /openapi.json', 'post /v1/functions/builds'],
@@ -184,7 +186,7 @@ type Document = {
 
 function described(): Document {
   const registry = readContract();
-  return describe(registry, operationsOf(registry)) as Document;
+  return describe(registry, operationsOf(registry).filter(isPublished)) as Document;
 }
 
 /** Of every router that the application is made of. */

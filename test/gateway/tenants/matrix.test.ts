@@ -1,11 +1,17 @@
 /**
- * The tenant matrix (proto/spec/rest.md 6), generated from the published description: each
- * operation, with an own object, another project's, a deleted, missing or malformed one; with a
- * valid key, another project's, a revoked one, none, two. Another project's object must be
- * indistinguishable from a missing one.
+ * The tenant matrix (proto/spec/rest.md 6), generated from the published description and the
+ * operations of the console: each operation, with an own object, another project's, a deleted,
+ * missing or malformed one; with a valid key, another project's, a revoked one, none, two. Another
+ * project's object must be indistinguishable from a missing one.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import {
+  isPublished,
+  jsonName,
+  operationsOf,
+  readContract,
+} from '../../../gateway/rest/operations.ts';
 import { type Answer, ask } from '../sessions/runner.ts';
 import { kindsOf, MALFORMED, MISSING, openMatrix } from './matrix.ts';
 import { ROWS, type Row } from './rows.ts';
@@ -36,8 +42,17 @@ test('each operation has a row, and each row an operation', async () => {
   const described = Object.entries(paths).flatMap(([path, verbs]) =>
     Object.keys(verbs).map((verb) => `${verb.toUpperCase()} ${path}`),
   );
-  assert.equal(Object.keys(ROWS).sort(), described.sort());
+  assert.equal(Object.keys(ROWS).sort(), [...described, ...ofConsole()].sort());
 });
+
+/** Served, and not described. */
+function ofConsole(): string[] {
+  const operations = operationsOf(readContract()).filter((one) => !isPublished(one));
+  return operations.map(({ verb, template, method }) => {
+    const path = template.replace(/\{(\w+)\}/g, (_, name) => `{${jsonName(method.input, name)}}`);
+    return `${verb.toUpperCase()} ${path}`;
+  });
+}
 
 test('without a valid key every answer is 401', async () => {
   await using matrix = await openMatrix();

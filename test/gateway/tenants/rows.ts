@@ -179,4 +179,14 @@ export const ROWS: Readonly<Record<string, Row>> = {
   },
   'POST /v1/webhooks/{id}/secret': { path: webhook, body: {}, own: 200, deleted: gone },
   'DELETE /v1/webhooks/{id}': { path: webhook, own: 204, deleted: gone },
+
+  'GET /console/api/v1/overview': { own: 501 },
+  'GET /console/api/v1/sessions': { own: 200 },
+  'GET /console/api/v1/sessions/{id}': { path: session, own: 200 },
+  'GET /console/api/v1/sessions/{id}/events': { path: { id: named('none') }, own: 501 },
+  'GET /console/api/v1/invocations': { own: 501 },
+  'GET /console/api/v1/builds': { own: 501 },
+  'GET /console/api/v1/deliveries': { own: 501 },
+  'GET /console/api/v1/counts': { own: 501 },
+  'GET /console/api/v1/search': { own: 501 },
 };

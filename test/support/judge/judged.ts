@@ -64,8 +64,8 @@ function follow(one: Socket, other: Socket): void {
 }
 
 /**
- * The body of GET /openapi.json; not requested, because the service may be down when its response
- * is checked.
+ * The body of GET /openapi.json, and the console's operations; not requested, because the service
+ * may be down when its response is checked.
  */
 function published(): Description {
   const registry = readContract();
