@@ -39,18 +39,19 @@ export function consoleSessions(
 }
 
 function toProto(row: ConsoleSessionRow): ConsoleSession {
-  const { id, status, region, keepAlive, proxyBytes, isReleased } = row;
+  const { startedAt, endedAt, endReason, userMetadata, ...same } = row;
+  const { contextId, invocationId, functionId, functionName } = row;
   return {
-    ...{ id, status, region, keepAlive, proxyBytes, isReleased },
+    ...same,
     createdAt: new Date(row.createdAt),
-    startedAt: dateOf(row.startedAt),
-    endedAt: dateOf(row.endedAt),
+    startedAt: dateOf(startedAt),
+    endedAt: dateOf(endedAt),
     expiresAt: new Date(row.expiresAt),
-    endReason: row.endReason || undefined,
-    userMetadata: row.userMetadata === null ? undefined : JSON.parse(row.userMetadata),
-    contextId: row.contextId ?? undefined,
-    invocationId: row.invocationId ?? undefined,
-    functionId: row.functionId ?? undefined,
-    functionName: row.functionName ?? undefined,
+    endReason: endReason || undefined,
+    userMetadata: userMetadata === null ? undefined : JSON.parse(userMetadata),
+    contextId: contextId ?? undefined,
+    invocationId: invocationId ?? undefined,
+    functionId: functionId ?? undefined,
+    functionName: functionName ?? undefined,
   };
 }
