@@ -5,7 +5,6 @@
 import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -131,7 +130,7 @@ async function endsSessions(place: Place): Promise<void> {
   process.kill(pid, 'SIGSTOP');
   try {
     await until(async () => (await read(stack, session)).status === 'ERROR');
-    await pause(LEASE_MS); // core removed the lease; the runner has not received that yet
+    // core has removed the lease; the runner has not received that yet
   } finally {
     process.kill(pid, 'SIGCONT');
   }
