@@ -146,7 +146,7 @@ test('setting the clock by an hour while core is down ends no session', async ()
   await Promise.all([1, -1].map(isSetWhileCoreIsDown));
 });
 
-test('core follows a clock that was 2 h or 30 days ahead at its start, back and forward', async () => {
+test('core follows a clock that was 2 h or 30 days ahead, back and forward', async () => {
   await Promise.all([2 * HOUR_MS, 30 * DAY_MS].map(wasAheadBy));
 });
 

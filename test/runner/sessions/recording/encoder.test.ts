@@ -79,7 +79,8 @@ encoder('concatenated segments are one video that ffmpeg plays', async () => {
   const jpegs = await renderFrames(lab.dir, { ...size, colours: ['red', 'lime', 'blue'] });
   const first = await lab.encoder.encode({ ...size, frames: seconds(jpegs) });
   const second = Math.trunc(Date.now() / 1000);
-  await until(() => Math.trunc(Date.now() / 1000) > second); // the unit of a video's times
+  // the unit of a video's times
+  await until(() => Math.trunc(Date.now() / 1000) > second, 'another second');
   const later = await lab.encoder.encode({ ...size, frames: seconds(jpegs, 3_000) });
   assert.ok(first.start.equals(later.start));
   const path = join(lab.dir, 'video.mp4');
