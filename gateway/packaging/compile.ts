@@ -8,10 +8,10 @@ import { dirname, join, posix } from 'node:path';
 import { transform } from 'esbuild';
 
 const FOLDERS = ['proto', 'core', 'gateway', 'runner'];
-/** Not part of the program: packaging, sources of the contract, documents. */
+/** Not part of the program: packaging, sources of the contract and of the console, documents. */
 const LEFT_OUT = new RegExp(
   [
-    '^gateway/(?:packaging/|web/docs/copy.js$)',
+    '^gateway/(?:packaging/|web/docs/copy.js$|web/console/(?!gen/))',
     '^runner/sdk/package/',
     '^proto/image.binpb$',
     '[.](?:md|proto)$',

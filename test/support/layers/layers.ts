@@ -27,6 +27,7 @@ const ARROWS: Record<string, readonly string[]> = {
   runner: ['runner', 'proto'],
   'runner/sdk': ['runner/sdk'],
   'runner/host': ['runner/host', 'runner/sdk'],
+  'gateway/web/console': ['gateway/web/console'],
   test: ROOTS,
 };
 /** Files that know every role, and the modules that they may load, by dynamic import only. */
@@ -106,7 +107,12 @@ const MAY_COMPUTE_IMPORTS =
   /^(?:(?:runner\/host|test)\/|gateway\/(?:packaging\/compile-modules|tabern)\.js$)/;
 
 /** Generated, or a project of a user's. */
-const SKIPPED = ['proto/gen', 'gateway/web/docs/gen', 'test/support/projects'];
+const SKIPPED = [
+  'proto/gen',
+  'gateway/web/docs/gen',
+  'gateway/web/console/gen',
+  'test/support/projects',
+];
 
 type Source = { path: string; text: string };
 
@@ -280,7 +286,7 @@ function deepest<T>(table: Record<string, T>, path: string): T | undefined {
 /**
  * The repository's own sources: without generated files, installed packages and fixture projects.
  */
-function sourcesOf(root: string, folder: string, named = /\.[cm]?[jt]s$/): Source[] {
+function sourcesOf(root: string, folder: string, named = /\.[cm]?[jt]sx?$/): Source[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = `${folder}/${entry.name}`;
     if (SKIPPED.includes(path) || entry.name === 'node_modules') return [];

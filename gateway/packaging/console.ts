@@ -1,0 +1,69 @@
+/**
+ * Builds the console, a step of the installation: gateway/web/console/gen/index.html, and its
+ * assets under names with a hash of their content, each with a brotli copy beside it.
+ */
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { brotliCompressSync } from 'node:zlib';
+import { type BuildOptions, build } from 'esbuild';
+
+const SOURCE = join(import.meta.dirname, '../web/console');
+const ASSETS_URL = '/console/assets/';
+/** Threads are built first, since the page contains their names. */
+const THREADS = { log: 'data/log/thread.ts', changes: 'data/changes-thread.ts' };
+const PAGE = { console: 'app/main.tsx', style: 'app/style.css', icon: 'app/icon.svg' };
+
+const COMMON: BuildOptions = {
+  absWorkingDir: SOURCE,
+  bundle: true,
+  minify: true,
+  format: 'esm',
+  // the browsers of the last two years
+  target: ['chrome125', 'firefox126', 'safari17.5'],
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  loader: { '.svg': 'copy' },
+  entryNames: '[name]-[hash]',
+  legalComments: 'eof',
+  metafile: true,
+  logLevel: 'warning',
+};
+
+/** Writes the console to the directory `out`, which is emptied first. */
+export async function buildConsole(out: string): Promise<void> {
+  rmSync(out, { recursive: true, force: true });
+  const assets = join(out, 'assets');
+  mkdirSync(assets, { recursive: true });
+  const threads = await bundle(assets, THREADS, {});
+  const page = await bundle(assets, PAGE, {
+    LOG_THREAD: JSON.stringify(threads.get('log.js')),
+    CHANGES_THREAD: JSON.stringify(threads.get('changes.js')),
+  });
+  const template = readFileSync(join(SOURCE, 'index.html'), 'utf8');
+  const html = template.replaceAll(/\/console\/assets\/([\w.]+)/g, (_, name: string) => {
+    const url = page.get(name);
+    if (url === undefined) throw new Error(`index.html names ${name}, which is not built`);
+    return url;
+  });
+  writeFileSync(join(out, 'index.html'), html);
+  for (const path of [join(out, 'index.html'), ...filesOf(assets)]) {
+    writeFileSync(`${path}.br`, brotliCompressSync(readFileSync(path)));
+  }
+}
+
+/** The URL of each output, by its name without the hash. */
+async function bundle(
+  outdir: string,
+  entryPoints: Record<string, string>,
+  define: Record<string, string>,
+): Promise<ReadonlyMap<string, string>> {
+  const { metafile } = await build({ ...COMMON, entryPoints, outdir, define });
+  const names = Object.keys(metafile?.outputs ?? {}).map((path) => basename(path));
+  return new Map(names.map((name) => [name.replace(/-[A-Z0-9]{8}\./, '.'), ASSETS_URL + name]));
+}
+
+function filesOf(dir: string): string[] {
+  return readdirSync(dir).map((name) => join(dir, name));
+}
+
+if (import.meta.main) await buildConsole(join(SOURCE, 'gen'));

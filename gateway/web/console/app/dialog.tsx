@@ -1,0 +1,29 @@
+/** A dialog over the page. Escape and a click outside close it; the focus returns. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+
+type Props = { label: string; close: () => void; children: ComponentChildren };
+
+export function Dialog({ label, close, children }: Props) {
+  const box = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    box.current?.showModal();
+    return () => {
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape is the key
+    <dialog
+      ref={box}
+      aria-label={label}
+      onClose={close}
+      onClick={(event) => {
+        if (event.target === box.current) close();
+      }}
+    >
+      {children}
+    </dialog>
+  );
+}

@@ -1,0 +1,32 @@
+/** The keys that act on the page that is shown. */
+import { active } from '../parts/keys.tsx';
+import { Dialog } from './dialog.tsx';
+
+export function Help({ close }: { close: () => void }) {
+  const byKey = new Map(active.value.flat().map(({ keys, does }) => [keys, does]));
+  return (
+    <Dialog label="Keys" close={close}>
+      <h2>Keys</h2>
+      <dl class="keys">
+        {[...byKey].map(([keys, does]) => (
+          <div key={keys}>
+            <dt>
+              {keys.split(' or ').map((one, index) => (
+                <span key={one}>
+                  {index > 0 && ' or '}
+                  {one.split(' ').map((key) => (
+                    <kbd key={key}>{key}</kbd>
+                  ))}
+                </span>
+              ))}
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+      <button type="button" onClick={close}>
+        Close
+      </button>
+    </Dialog>
+  );
+}

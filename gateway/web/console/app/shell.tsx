@@ -1,0 +1,142 @@
+/** The frame of every page: the rail, the bar, the page, and the dialogs that keys open. */
+import { useEffect, useState } from 'preact/hooks';
+import { api, type Me, me as who } from '../data/api.ts';
+import { isLive } from '../data/changes.ts';
+import { isUtc } from '../data/clock.ts';
+import { type PageName, pathOf } from '../data/route.ts';
+import { go, route } from '../data/router.ts';
+import { useKeys } from '../parts/keys.tsx';
+import { Empty } from '../parts/load.tsx';
+import { copy } from '../parts/text.tsx';
+import { Help } from './help.tsx';
+import { Palette } from './palette.tsx';
+import { pageOf } from './routes.tsx';
+
+const RAIL: readonly [list: string, name: string, key: string, pages: PageName[], icon: string][] =
+  [
+    ['', 'Overview', 'o', ['overview'], 'M2 2h5v6H2zM9 2h5v3H9zM9 7h5v7H9zM2 10h5v4H2z'],
+    ['sessions', 'Sessions', 's', ['sessions', 'session'], 'M1 3h14v10H1zm1.5 3v5.5h11V6z'],
+    ['runs', 'Runs', 'r', ['runs', 'run'], 'M4 2.5 13 8l-9 5.5z'],
+    [
+      'functions',
+      'Functions',
+      'f',
+      ['functions'],
+      'M5 3 1 8l4 5h2L3 8l4-5zm4 0 4 5-4 5h2l4-5-4-5z',
+    ],
+    [
+      'webhooks',
+      'Webhooks',
+      'w',
+      ['webhooks'],
+      'M1 3h14v10H1zm1.6 1.5L8 9l5.4-4.5zM2.5 6v5.5h11V6L8 10.7z',
+    ],
+  ];
+const PLACES: Partial<Record<PageName, string>> = { session: 'Session', run: 'Run' };
+
+export function Shell({ me }: { me: Me }) {
+  const [dialog, setDialog] = useState<'help' | 'palette'>();
+  const close = () => setDialog(undefined);
+  const { page, projectId } = route.value;
+  useTitle(me);
+  useKeys([
+    { keys: 'Ctrl+K or /', does: 'search', run: () => setDialog('palette') },
+    { keys: '?', does: 'this help', run: () => setDialog('help') },
+    { keys: 'y', does: 'copy the address of this page', run: () => void copy(location.href) },
+    ...RAIL.map(([list, name, key]) => {
+      return { keys: `g ${key}`, does: name, run: () => go(pathOf(me.projectId, list)) };
+    }),
+  ]);
+  const isOther = projectId !== '' && projectId !== me.projectId;
+  return (
+    <div class="shell">
+      <a class="skip" href="#page">
+        Skip to the page
+      </a>
+      <Rail projectId={me.projectId} page={page} />
+      <Bar me={me} search={() => setDialog('palette')} help={() => setDialog('help')} />
+      <main id="page" tabIndex={-1}>
+        {isOther ? <OtherProject me={me} /> : pageOf(route.value)}
+      </main>
+      {dialog === 'help' && <Help close={close} />}
+      {dialog === 'palette' && <Palette projectId={me.projectId} close={close} />}
+    </div>
+  );
+}
+
+function Rail({ projectId, page }: { projectId: string; page: PageName }) {
+  return (
+    <nav class="rail" aria-label="Pages">
+      <span class="brand">tabern</span>
+      {RAIL.map(([list, name, , pages, icon]) => (
+        <a
+          key={name}
+          href={pathOf(projectId, list)}
+          aria-current={pages.includes(page) ? 'page' : undefined}
+        >
+          <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
+            <path d={icon} fill="currentColor" fill-rule="evenodd" />
+          </svg>
+          {name}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function Bar({ me, search, help }: { me: Me; search: () => void; help: () => void }) {
+  const logOut = async () => {
+    await api('/console/logout', {}).catch(() => undefined);
+    who.value = null;
+  };
+  return (
+    <header class="bar">
+      <strong class="project" title={me.projectId}>
+        {me.projectName ?? 'Project'}
+      </strong>
+      <span class={`dot ${isLive.value ? 'live' : 'lost'}`}>
+        {isLive.value ? 'Live' : 'Reconnecting'}
+      </span>
+      <span class="space" />
+      <button type="button" class="search" onClick={search}>
+        Search <kbd>Ctrl K</kbd>
+      </button>
+      <button
+        type="button"
+        class="plain"
+        title="Show times in the zone of this machine or in UTC"
+        onClick={() => {
+          isUtc.value = !isUtc.value;
+        }}
+      >
+        {isUtc.value ? 'UTC' : 'Local time'}
+      </button>
+      <button type="button" class="plain" aria-label="Keys" onClick={help}>
+        ?
+      </button>
+      <button type="button" class="plain" onClick={() => void logOut()}>
+        Log out
+      </button>
+    </header>
+  );
+}
+
+function OtherProject({ me }: { me: Me }) {
+  return (
+    <Empty title="This address belongs to another project.">
+      <p>
+        Log in with a key of that project, or go to the{' '}
+        <a href={pathOf(me.projectId)}>overview of this one</a>.
+      </p>
+    </Empty>
+  );
+}
+
+function useTitle(me: Me): void {
+  const { page } = route.value;
+  useEffect(() => {
+    const name = RAIL.find(([, , , pages]) => pages.includes(page))?.[1];
+    const project = me.projectName ?? 'tabern';
+    document.title = [PLACES[page] ?? name, project].filter(Boolean).join(' · ');
+  }, [page, me.projectName]);
+}

@@ -1,0 +1,80 @@
+/** Requests to the service. The cookie of the login is their credential. */
+import { signal } from '@preact/signals';
+import { setClock } from './clock.ts';
+
+/** Ours: an answer that takes longer is an error that the page shows. */
+const TIMEOUT_MS = 30_000;
+
+/** An answer that is no success. `status` 0: no answer at all. */
+export class ApiError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Who is logged in. undefined: not asked yet; null: nobody. */
+export type Me = { projectId: string; projectName?: string; service?: { baseUrl: string } };
+export const me = signal<Me | null | undefined>(undefined);
+
+/** The address for clients, for commands that a person copies. */
+export function baseUrl(): string {
+  return me.value?.service?.baseUrl ?? location.origin;
+}
+
+/** GET, or POST with a body, of a path of this origin; returns the parsed answer. */
+export async function api<T>(path: string, body?: object, signal?: AbortSignal): Promise<T> {
+  const answer = await request(path, body, signal);
+  if (answer.status === 401 && path !== '/console/login') me.value = null;
+  if (!answer.ok) throw new ApiError(answer.status, await messageOf(answer));
+  if (answer.status === 204) return undefined as T;
+  const text = await answer.text();
+  return (text === '' ? undefined : JSON.parse(text)) as T; // types.ts describes it
+}
+
+/** A path with the parameters that are set. */
+export function withQuery(path: string, query: Record<string, string | undefined>): string {
+  const set = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
+  const text = new URLSearchParams(set as [string, string][]).toString();
+  return text === '' ? path : `${path}?${text}`;
+}
+
+/** The sentence that a person reads about a failure. */
+export function sentenceOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text === '' ? 'The request failed.' : `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
+async function request(path: string, body?: object, signal?: AbortSignal): Promise<Response> {
+  const late = AbortSignal.timeout(TIMEOUT_MS);
+  const init: RequestInit = {
+    cache: 'no-store',
+    credentials: 'same-origin',
+    signal: signal ? AbortSignal.any([signal, late]) : late,
+  };
+  if (body !== undefined) {
+    init.method = 'POST';
+    init.headers = { 'content-type': 'application/json' };
+    init.body = JSON.stringify(body);
+  }
+  try {
+    const answer = await fetch(path, init);
+    setClock(answer.headers.get('date'));
+    return answer;
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError(0, late.aborted ? 'no answer within 30 s' : 'the service is not reachable');
+  }
+}
+
+async function messageOf(answer: Response): Promise<string> {
+  try {
+    const { message } = (await answer.json()) as { message?: unknown };
+    if (typeof message === 'string') return message;
+  } catch {
+    // a proxy in front may answer with a page of its own
+  }
+  return `the service answered ${answer.status}`;
+}

@@ -1,0 +1,24 @@
+/**
+ * The shared worker that holds one stream of changes for all tabs of the console: a browser opens
+ * six connections to a host, and a stream in each of six tabs would block all requests.
+ */
+import { openChanges } from './stream.ts';
+
+const ports = new Set<MessagePort>();
+let last: unknown;
+
+addEventListener('connect', (event) => {
+  const port = (event as MessageEvent).ports[0];
+  if (port === undefined) return;
+  ports.add(port);
+  port.onmessage = ({ data }) => {
+    if (data === 'close') ports.delete(port);
+    else if (data === 'open') stream.open();
+  };
+  if (last !== undefined) port.postMessage(last);
+});
+
+const stream = openChanges((message) => {
+  if ('isLive' in message) last = message;
+  for (const port of ports) port.postMessage(message);
+});

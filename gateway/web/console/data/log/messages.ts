@@ -1,0 +1,22 @@
+/** What the page and the thread of a log tell one another. */
+import type { ListName, LogRow } from './model.ts';
+
+export type ToThread =
+  | { type: 'load'; sessionId: string }
+  | { type: 'select'; list: ListName; filter: string }
+  | { type: 'rows'; from: number; to: number }
+  | { type: 'entry'; index: number };
+/** `index` of a row is its place in its list without a filter: it stays when more rows come. */
+export type IndexedRow = LogRow & { index: number };
+export type FromThread =
+  | { type: 'loaded'; counts: Record<ListName, number>; tookMs: number }
+  | { type: 'failed'; message: string; status: number }
+  | { type: 'selected'; list: ListName; filter: string; count: number }
+  | { type: 'rows'; from: number; rows: IndexedRow[] }
+  | {
+      type: 'entry';
+      index: number;
+      row: IndexedRow | undefined;
+      position: number;
+      texts: string[];
+    };

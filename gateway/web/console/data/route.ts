@@ -1,0 +1,45 @@
+/** Paths and queries of the console, and what they show. Pure. */
+
+export type PageName =
+  | 'overview'
+  | 'sessions'
+  | 'session'
+  | 'functions'
+  | 'runs'
+  | 'run'
+  | 'webhooks'
+  | 'unknown';
+/** `projectId` and `id` are empty where the path has none. */
+export type Route = { page: PageName; projectId: string; id: string; query: URLSearchParams };
+
+const LISTS: Record<string, PageName> = {
+  '': 'overview',
+  sessions: 'sessions',
+  functions: 'functions',
+  runs: 'runs',
+  webhooks: 'webhooks',
+};
+const DETAILS: Record<string, PageName> = { sessions: 'session', runs: 'run' };
+/** The path that all others begin with. */
+export const ROOT = '/console';
+
+/** The route of a path below /console, and of its query. */
+export function routeOf(path: string, search: string): Route {
+  const query = new URLSearchParams(search);
+  const parts = path.slice(ROOT.length).split('/').filter(Boolean);
+  if (parts.length === 0 || parts[0] === 'login')
+    return { page: 'overview', projectId: '', id: '', query };
+  const [p, projectId = '', list = '', id = '', ...rest] = parts;
+  const isKnown = p === 'p' && projectId !== '' && rest.length === 0;
+  const page = (id === '' ? own(LISTS, list) : own(DETAILS, list)) ?? 'unknown';
+  return { page: isKnown ? page : 'unknown', projectId, id, query };
+}
+
+/** The path of a list, or of one object in it. */
+export function pathOf(projectId: string, list = '', id = ''): string {
+  return [`${ROOT}/p`, projectId, list, id].filter((part) => part !== '').join('/');
+}
+
+function own<T>(table: Record<string, T>, key: string): T | undefined {
+  return Object.hasOwn(table, key) ? table[key] : undefined;
+}

@@ -1,0 +1,149 @@
+/** The JSON that the console reads: proto/tabern/v1/console.proto and the parts of /v1 in use. */
+
+export type SessionStatus = 'PENDING' | 'RUNNING' | 'ERROR' | 'TIMED_OUT' | 'COMPLETED';
+/** Times are ISO 8601. */
+export type Session = {
+  id: string;
+  status: SessionStatus;
+  createdAt: string;
+  startedAt?: string;
+  endedAt?: string;
+  expiresAt: string;
+  endReason?: string;
+  userMetadata?: Record<string, unknown>;
+  contextId?: string;
+  invocationId?: string;
+  functionId?: string;
+  functionName?: string;
+  region: string;
+  keepAlive: boolean;
+  proxyBytes: number;
+  isReleased: boolean;
+};
+
+export type SessionEvent = {
+  at: string;
+  type: string;
+  text?: string;
+  ref?: string;
+  endedAt?: string;
+  size?: number;
+};
+
+export type RunStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'FAILED';
+export type Run = {
+  id: string;
+  status: RunStatus;
+  createdAt: string;
+  startedAt?: string;
+  endedAt?: string;
+  functionId: string;
+  functionName: string;
+  versionId: string;
+  sessionId: string;
+  causeCode?: string;
+  causeMessage?: string;
+};
+/** GET /v1/functions/invocations/{id}. */
+export type RunDetail = {
+  id: string;
+  status: RunStatus;
+  createdAt: string;
+  startedAt?: string;
+  endedAt?: string;
+  functionId: string;
+  versionId: string;
+  sessionId: string;
+  params?: unknown;
+  results?: unknown;
+  cause?: { code: string; message?: string; name?: string; stack?: string };
+};
+export type RunLog = { message: string; timestamp: number; level: string };
+
+export type Overview = {
+  projectId: string;
+  projectName: string;
+  sessions: number;
+  sessionsMax: number;
+  invocations: number;
+  invocationsMax: number;
+  queued: number;
+  sessionsWaiting: number;
+  builds: number;
+  failingFunctions: FailingFunction[];
+  failingWebhooks: FailingWebhook[];
+  hasSessions: boolean;
+  hasFunctions: boolean;
+  hasWebhooks: boolean;
+};
+export type FailingFunction = {
+  id: string;
+  name: string;
+  failed: number;
+  invocationId: string;
+  failedAt: string;
+  causeMessage?: string;
+};
+export type FailingWebhook = {
+  id: string;
+  endpoint: string;
+  status: 'ENABLED' | 'DISABLED';
+  failingSince?: string;
+  disabledReason?: string;
+};
+export type Bucket = { at: string; key: string; count: number };
+
+export type Fn = { id: string; name: string; createdAt: string; updatedAt: string };
+export type Webhook = {
+  id: string;
+  endpoint: string;
+  eventTypes: string[];
+  createdAt: string;
+  status: 'ENABLED' | 'DISABLED';
+  disabledReason?: string;
+  failingSince?: string;
+};
+export type Delivery = {
+  id: string;
+  webhookId: string;
+  endpoint: string;
+  eventType: string;
+  resourceId: string;
+  status: string;
+  reason?: string;
+  tries: number;
+  createdAt: string;
+  nextAttemptAt?: string;
+  endedAt?: string;
+  lastOutcome?: string;
+  lastStatusCode?: number;
+  lastLatencyMs?: number;
+};
+
+/** GET /v1/sessions/{id}/debug. */
+export type LiveView = {
+  debuggerUrl: string;
+  pages: { id: string; url: string; title: string }[];
+};
+/** GET /v1/sessions/{id}/replays. */
+export type Replays = { pages: ReplayPage[] };
+export type ReplayPage = { pageId: string; url: string; startTimeMs: number; endTimeMs: number };
+export type Download = {
+  id: string;
+  filename: string;
+  mimeType: string;
+  size: number;
+  checksum: string;
+  createdAt: string;
+};
+
+/** What changed: proto/tabern/v1/console.proto, WatchChangesResponse. */
+export type Change = { kind: string; ids: string[] };
+export type SearchResult = {
+  kind: string;
+  id: string;
+  matched: string;
+  text?: string;
+  createdAt: string;
+  webhookId?: string;
+};

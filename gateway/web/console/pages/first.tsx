@@ -1,0 +1,51 @@
+/** What an empty page says: the one command that fills it, with the real address and project. */
+import { baseUrl } from '../data/api.ts';
+import { route } from '../data/router.ts';
+import { Empty } from '../parts/load.tsx';
+import { Command } from '../parts/text.tsx';
+
+export function FirstSession() {
+  const command = `curl -X POST ${baseUrl()}/v1/sessions \\
+  -H "X-SVC-API-Key: $TABERN_API_KEY" -H "Content-Type: application/json" \\
+  -d '{"projectId": "${route.value.projectId}", "keepAlive": true}'`;
+  return (
+    <Empty title="No session yet.">
+      <p>This command starts one:</p>
+      <Command text={command} />
+    </Empty>
+  );
+}
+
+export function FirstFunction() {
+  const command = 'npx tabern publish index.ts';
+  return (
+    <Empty title="No function yet.">
+      <p>In a project with a function, this command publishes it:</p>
+      <Command text={command} />
+    </Empty>
+  );
+}
+
+export function FirstRun() {
+  const command = `curl -X POST ${baseUrl()}/v1/functions/FUNCTION_ID/invoke \\
+  -H "X-SVC-API-Key: $TABERN_API_KEY" -H "Content-Type: application/json" \\
+  -d '{"params": {}}'`;
+  return (
+    <Empty title="No run yet.">
+      <p>This command runs a function:</p>
+      <Command text={command} />
+    </Empty>
+  );
+}
+
+export function FirstWebhook() {
+  const command = `curl -X POST ${baseUrl()}/v1/webhooks \\
+  -H "X-SVC-API-Key: $TABERN_API_KEY" -H "Content-Type: application/json" \\
+  -d '{"endpoint": "https://example.com/hook", "eventTypes": ["functions.invocations.completed"]}'`;
+  return (
+    <Empty title="No webhook yet.">
+      <p>This command registers one:</p>
+      <Command text={command} />
+    </Empty>
+  );
+}

@@ -1,0 +1,163 @@
+/** What runs, what waits, and what failed lately. */
+import type { ComponentChildren } from 'preact';
+import { useMemo } from 'preact/hooks';
+import { withQuery } from '../data/api.ts';
+import { isUtc, now } from '../data/clock.ts';
+import { timeText } from '../data/format.ts';
+import { pathOf } from '../data/route.ts';
+import { route } from '../data/router.ts';
+import type { Bucket, Overview } from '../data/types.ts';
+import { Bars } from '../parts/bars.tsx';
+import { Failure, useLoad } from '../parts/load.tsx';
+import { State } from '../parts/state.tsx';
+import { Foreign, Time } from '../parts/text.tsx';
+import { FirstSession } from './first.tsx';
+
+const KINDS = ['SESSIONS', 'INVOCATIONS', 'BUILDS', 'WEBHOOKS', 'DELIVERIES'];
+const HOUR_MS = 3_600_000;
+const BUCKET_S = 120;
+
+export function OverviewPage() {
+  const { value, error, again } = useLoad<Overview>('/console/api/v1/overview', KINDS);
+  return (
+    <>
+      <div class="head">
+        <h1>Overview</h1>
+      </div>
+      {error !== undefined && <Failure error={error} again={again} />}
+      {value === undefined && error === undefined && <p class="hint">Reading…</p>}
+      {value !== undefined && <Figures overview={value} />}
+      {value !== undefined && !value.hasSessions && <FirstSession />}
+      {value?.hasSessions && <LastHour />}
+      {value !== undefined && <FailingFunctions overview={value} />}
+      {value !== undefined && <FailingWebhooks overview={value} />}
+    </>
+  );
+}
+
+function Figures({ overview }: { overview: Overview }) {
+  const { projectId } = route.value;
+  const { sessions, sessionsMax, sessionsWaiting, invocations, invocationsMax, queued } = overview;
+  return (
+    <ul class="figures" aria-label="Now">
+      <Figure
+        href={withQuery(pathOf(projectId, 'sessions'), { status: 'RUNNING' })}
+        name="Sessions"
+      >
+        {sessions}
+        <small> of {sessionsMax}</small>
+      </Figure>
+      <Figure
+        href={withQuery(pathOf(projectId, 'sessions'), { status: 'PENDING' })}
+        name="Sessions that wait for a browser"
+      >
+        {sessionsWaiting}
+      </Figure>
+      <Figure href={withQuery(pathOf(projectId, 'runs'), { status: 'RUNNING' })} name="Runs">
+        {invocations}
+        <small> of {invocationsMax}</small>
+      </Figure>
+      <Figure
+        href={withQuery(pathOf(projectId, 'runs'), { status: 'PENDING' })}
+        name="Runs that wait for a runner"
+      >
+        {queued}
+      </Figure>
+      <Figure href={pathOf(projectId, 'functions')} name="Builds">
+        {overview.builds}
+      </Figure>
+    </ul>
+  );
+}
+
+type FigureProps = { href: string; name: string; children: ComponentChildren };
+
+function Figure({ href, name, children }: FigureProps) {
+  return (
+    <li>
+      <a href={href}>
+        <span class="figure">{children}</span>
+        <span>{name}</span>
+      </a>
+    </li>
+  );
+}
+
+function LastHour() {
+  const minute = Math.floor(now.value / (BUCKET_S * 1_000));
+  const path = useMemo(() => {
+    if (minute === 0) return '';
+    const from = new Date((minute + 1) * BUCKET_S * 1_000 - HOUR_MS).toISOString();
+    const query = { kind: 'SESSIONS', bucket: String(BUCKET_S), group: 'status', from };
+    return withQuery('/console/api/v1/counts', query);
+  }, [minute]);
+  const { value, error } = useLoad<{ buckets: Bucket[] }>(path, ['SESSIONS']);
+  if (value === undefined && error === undefined) return <section class="hour" />;
+  const from = (minute + 1) * BUCKET_S * 1_000 - HOUR_MS;
+  return (
+    <section class="hour" aria-label="Sessions of the last hour">
+      <h2>Sessions started in the last hour</h2>
+      {error !== undefined && <p class="error">{error}</p>}
+      {value !== undefined && (
+        <Bars
+          buckets={value.buckets}
+          from={from}
+          widthMs={BUCKET_S * 1_000}
+          count={HOUR_MS / BUCKET_S / 1_000}
+          timeOf={(ms) => timeText(ms, isUtc.value, now.value)}
+        />
+      )}
+    </section>
+  );
+}
+
+function FailingFunctions({ overview: { failingFunctions } }: { overview: Overview }) {
+  const { projectId } = route.value;
+  if (failingFunctions.length === 0) return null;
+  return (
+    <section class="failing">
+      <h2>Functions whose newest runs failed</h2>
+      <ul>
+        {failingFunctions.map(({ id, name, failed, invocationId, failedAt, causeMessage }) => (
+          <li key={id}>
+            <State name="failed" word={`${failed} in 24 h`} />
+            <a href={pathOf(projectId, 'runs', invocationId)}>
+              <Foreign text={name} max={80} />
+            </a>
+            <Time at={failedAt} />
+            {causeMessage !== undefined && <Foreign text={causeMessage} max={200} />}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function FailingWebhooks({ overview: { failingWebhooks } }: { overview: Overview }) {
+  const { projectId } = route.value;
+  if (failingWebhooks.length === 0) return null;
+  return (
+    <section class="failing">
+      <h2>Webhooks that fail</h2>
+      <ul>
+        {failingWebhooks.map(({ id, endpoint, status, failingSince, disabledReason }) => (
+          <li key={id}>
+            <State
+              name={status === 'DISABLED' ? 'waiting' : 'failed'}
+              word={status === 'DISABLED' ? 'Disabled' : 'Failing'}
+            />
+            <a href={withQuery(pathOf(projectId, 'webhooks'), { webhookId: id })}>
+              <Foreign text={endpoint} max={80} />
+            </a>
+            {failingSince !== undefined && (
+              <span>
+                since <Time at={failingSince} />
+              </span>
+            )}
+            {disabledReason !== undefined && <Foreign text={disabledReason} />}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

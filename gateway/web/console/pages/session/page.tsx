@@ -1,0 +1,127 @@
+/** One session: its picture, what its page and its clients did, and the chosen entry. */
+import { useEffect, useState } from 'preact/hooks';
+import { api } from '../../data/api.ts';
+import { onChange } from '../../data/changes.ts';
+import { pathOf } from '../../data/route.ts';
+import { route, setQuery } from '../../data/router.ts';
+import type { Session } from '../../data/types.ts';
+import { useKeys } from '../../parts/keys.tsx';
+import { Failure, useLoad } from '../../parts/load.tsx';
+import { SessionState } from '../../parts/state.tsx';
+import { copy, Foreign, Id, Length, Time } from '../../parts/text.tsx';
+import { isOpen, Labels, releaseAll } from '../sessions.tsx';
+import { Inspector } from './inspector.tsx';
+import { Picture } from './picture.tsx';
+import { TABS, type TabName, Tabs } from './tabs.tsx';
+import { useLog } from './use-log.ts';
+
+export function SessionPage({ id }: { id: string }) {
+  const { value, error, again } = useSession(id);
+  if (value === undefined) {
+    if (error !== undefined) return <Failure error={error} again={again} />;
+    return <p class="hint">Reading…</p>;
+  }
+  return <Open session={value} again={again} />;
+}
+
+function Open({ session, again }: { session: Session; again: () => void }) {
+  const [isMine, setMine] = useState(false);
+  const canWatch = session.status === 'RUNNING' && !session.isReleased;
+  const tab = tabOf(route.value.query.get('tab'));
+  const log = useLog(session, tab);
+  const release = () => void releaseAll([session.id]);
+  const hand = (mine: boolean) => setMine(mine && canWatch);
+  useEffect(() => {
+    if (!canWatch) setMine(false);
+  }, [canWatch]);
+  useKeys([
+    { keys: 't', does: 'take over', run: () => hand(true) },
+    { keys: 'Escape', does: 'hand back', run: () => hand(false) },
+    { keys: 'c', does: "copy the session's id", run: () => void copy(session.id) },
+    { keys: 'e', does: 'next error', run: log.nextError },
+    ...(isOpen(session) ? [{ keys: 'r', does: 'release the session', run: release }] : []),
+    ...TABS.map(([name, word], index) => {
+      return { keys: String(index + 1), does: word, run: () => setQuery({ tab: name, e: '' }) };
+    }),
+  ]);
+  return (
+    <div class="session">
+      <Header session={session} canWatch={canWatch} isMine={isMine} hand={hand} release={release} />
+      <div class="session-top">
+        <Picture session={session} canWatch={canWatch} isMine={isMine} ended={again} />
+        <Inspector entry={log.entry} startedAt={startOf(session)} />
+      </div>
+      <Tabs session={session} tab={tab} log={log} />
+    </div>
+  );
+}
+
+type HeaderProps = {
+  session: Session;
+  canWatch: boolean;
+  isMine: boolean;
+  hand(mine: boolean): void;
+  release(): void;
+};
+
+function Header({ session, canWatch, isMine, hand, release }: HeaderProps) {
+  const { projectId } = route.value;
+  const { invocationId, functionName, userMetadata } = session;
+  return (
+    <header class="session-head">
+      <h1 class="hidden">Session</h1>
+      <SessionState session={session} />
+      <Id value={session.id} />
+      <Labels metadata={userMetadata} />
+      {invocationId !== undefined && (
+        <a href={pathOf(projectId, 'runs', invocationId)}>{functionName ?? 'its run'}</a>
+      )}
+      <span class="fact">
+        started <Time at={session.startedAt ?? session.createdAt} />
+      </span>
+      <span class="fact">
+        length <Length from={session.startedAt} to={session.endedAt} />
+      </span>
+      {session.endReason !== undefined && (
+        <span class="fact reason">
+          ended: <Foreign text={session.endReason} />
+        </span>
+      )}
+      <span class="space" />
+      {canWatch && (
+        <button type="button" class={isMine ? 'danger' : 'main'} onClick={() => hand(!isMine)}>
+          {isMine ? 'Hand back' : 'Take over'}
+        </button>
+      )}
+      {isOpen(session) && (
+        <button type="button" onClick={release}>
+          Release
+        </button>
+      )}
+    </header>
+  );
+}
+
+/** The session, read again when it changes. */
+function useSession(id: string) {
+  const loaded = useLoad<Session>(`/console/api/v1/sessions/${encodeURIComponent(id)}`);
+  const { again } = loaded;
+  const [known, setKnown] = useState<Session>();
+  useEffect(() => {
+    return onChange(['SESSIONS'], ({ ids }) => {
+      if (ids.length > 0 && !ids.includes(id)) return;
+      api<Session>(`/console/api/v1/sessions/${encodeURIComponent(id)}`).then(setKnown, () => {
+        // the page keeps what it has; the dot in the bar tells that the service is away
+      });
+    });
+  }, [id]);
+  return { ...loaded, value: known ?? loaded.value, again };
+}
+
+function startOf({ startedAt, createdAt }: Session): number {
+  return Date.parse(startedAt ?? createdAt);
+}
+
+function tabOf(text: string | null): TabName {
+  return TABS.find(([name]) => name === text)?.[0] ?? 'cdp';
+}

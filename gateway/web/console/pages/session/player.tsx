@@ -1,0 +1,100 @@
+/** The recording of a session: one page of it at a time. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { sentenceOf } from '../../data/api.ts';
+import { lengthText } from '../../data/format.ts';
+import { route, setQuery } from '../../data/router.ts';
+import type { ReplayPage, Session } from '../../data/types.ts';
+import { useKeys } from '../../parts/keys.tsx';
+import { Foreign } from '../../parts/text.tsx';
+import { feed } from './feed.ts';
+
+const SPEEDS = [0.5, 1, 2, 4, 8];
+const STEP = 5;
+
+type Props = { session: Session; pages: readonly ReplayPage[] };
+
+export function Player({ session, pages }: Props) {
+  const wanted = route.value.query.get('page');
+  const page = pages.find(({ pageId }) => pageId === wanted) ?? pages[0];
+  const video = useRef<HTMLVideoElement>(null);
+  const [error, setError] = useState<string>();
+  const url = `/v1/sessions/${session.id}/replays/${page?.pageId ?? '0'}`;
+  useEffect(() => {
+    const element = video.current;
+    if (element === null) return;
+    const own = new AbortController();
+    setError(undefined);
+    feed(element, url, own.signal).catch((reason: unknown) => {
+      if (!own.signal.aborted) setError(sentenceOf(reason));
+    });
+    return () => own.abort();
+  }, [url]);
+  usePlayerKeys(video);
+  return (
+    <section class="picture recorded" aria-label="Picture">
+      <PageChoice pages={pages} chosen={page?.pageId} />
+      {error !== undefined && <p class="error">{error}</p>}
+      <video ref={video} controls muted playsInline hidden={error !== undefined} />
+      <Speeds video={video} />
+    </section>
+  );
+}
+
+type Choice = { pages: readonly ReplayPage[]; chosen: string | undefined };
+
+function PageChoice({ pages, chosen }: Choice) {
+  return (
+    <nav class="page-choice" aria-label="Recorded pages">
+      {pages.map(({ pageId, url, startTimeMs, endTimeMs }) => (
+        <button
+          key={pageId}
+          type="button"
+          class="plain"
+          aria-pressed={pageId === chosen}
+          onClick={() => setQuery({ page: pageId })}
+        >
+          <Foreign text={url} max={40} /> {lengthText(endTimeMs - startTimeMs)}
+        </button>
+      ))}
+    </nav>
+  );
+}
+
+function Speeds({ video }: { video: { current: HTMLVideoElement | null } }) {
+  const [speed, setSpeed] = useState(1);
+  return (
+    <fieldset class="speeds">
+      <legend class="hidden">Speed</legend>
+      {SPEEDS.map((one) => (
+        <button
+          key={one}
+          type="button"
+          class="plain"
+          aria-pressed={one === speed}
+          onClick={() => {
+            setSpeed(one);
+            if (video.current) video.current.playbackRate = one;
+          }}
+        >
+          {one}×
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
+function usePlayerKeys(video: { current: HTMLVideoElement | null }): void {
+  const seek = (seconds: number) => () => {
+    if (video.current) video.current.currentTime += seconds;
+  };
+  const toggle = () => {
+    const element = video.current;
+    if (element?.paused) void element.play();
+    else element?.pause();
+  };
+  useKeys([
+    { keys: ' ', does: 'play or pause (Space)', run: toggle },
+    { keys: 'ArrowLeft', does: '5 s back', run: seek(-STEP) },
+    { keys: 'ArrowRight', does: '5 s forward', run: seek(STEP) },
+  ]);
+}

@@ -1,0 +1,174 @@
+/** The log of a session, which a thread holds: counts, the rows in view and the chosen entry. */
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { FromThread, IndexedRow, ToThread } from '../../data/log/messages.ts';
+import type { ListName } from '../../data/log/model.ts';
+import { route, setQuery } from '../../data/router.ts';
+import { threadUrl } from '../../data/thread-url.ts';
+import type { Session } from '../../data/types.ts';
+import type { Window } from '../../data/window.ts';
+
+/** Ours: the log is sent whole, so a long one is read more rarely. */
+const REFRESH_MS = 4_000;
+const REFRESH_FACTOR = 10;
+const ROWS_KEPT_MAX = 2_000;
+
+export type ChosenEntry = { row: IndexedRow; texts: string[]; list: ListName };
+export type Log = {
+  isLoaded: boolean;
+  error: string | undefined;
+  counts: Record<ListName, number>;
+  /** Rows of the list that match the filter. */
+  count: number;
+  selected: number;
+  entry: ChosenEntry | undefined;
+  rowAt(row: number): IndexedRow | undefined;
+  select(row: number): void;
+  see(window: Window): void;
+  nextError(): void;
+};
+
+type Known = {
+  isLoaded: boolean;
+  error?: string;
+  counts: Record<ListName, number>;
+  count: number;
+  rows: ReadonlyMap<number, IndexedRow>;
+  entry?: ChosenEntry;
+  position: number;
+};
+const NOTHING: Known = {
+  isLoaded: false,
+  counts: { cdp: 0, net: 0, console: 0 },
+  count: 0,
+  rows: new Map(),
+  position: -1,
+};
+
+/** The list of the tab; other tabs keep the list that was shown last. */
+export function useLog(session: Session, tab: string): Log {
+  const list = useListOf(tab);
+  const filter = route.value.query.get('q') ?? '';
+  const chosen = numberOf(route.value.query.get('e'));
+  const [known, setKnown] = useState(NOTHING);
+  const view = useRef<Window>({ from: 0, to: 50 });
+  const thread = useThread(session, (message, tell) => {
+    if (message.type === 'selected') tell({ type: 'rows', ...view.current });
+    setKnown((old) => taken(old, message, list));
+  });
+  useEffect(() => {
+    setKnown((old) => ({ ...old, rows: new Map(), position: -1 }));
+    thread({ type: 'select', list, filter });
+  }, [thread, list, filter]);
+  const { isLoaded, count } = known;
+  // read again when rows have come
+  useEffect(() => {
+    if (chosen === undefined) setKnown(withoutEntry);
+    else if (isLoaded) thread({ type: 'entry', index: chosen });
+  }, [thread, chosen, list, filter, isLoaded, count]);
+  const see = useCallback(
+    (window: Window) => {
+      view.current = window;
+      thread({ type: 'rows', ...window });
+    },
+    [thread],
+  );
+  const { rows, position } = known;
+  const select = (row: number) => {
+    const index = rows.get(row)?.index;
+    if (index !== undefined) setQuery({ e: String(index) });
+  };
+  const nextError = () => {
+    const failed = [...rows]
+      .filter(([, { state }]) => state === 'failed')
+      .sort(([a], [b]) => a - b);
+    const next = failed.find(([row]) => row > position) ?? failed[0];
+    if (next !== undefined) select(next[0]);
+  };
+  return {
+    ...known,
+    error: known.error,
+    entry: known.entry,
+    selected: position,
+    rowAt: (row) => rows.get(row),
+    select,
+    see,
+    nextError,
+  };
+}
+
+function useListOf(tab: string): ListName {
+  const last = useRef<ListName>('cdp');
+  if (tab === 'cdp' || tab === 'net' || tab === 'console') last.current = tab;
+  return last.current;
+}
+
+type Tell = (message: ToThread) => void;
+
+/** Starts the thread, and reads the log again while the session runs and is looked at. */
+function useThread({ id, status }: Session, hear: (message: FromThread, tell: Tell) => void): Tell {
+  const latest = useRef(hear);
+  latest.current = hear;
+  const isRunning = useRef(false);
+  const wasRunning = isRunning.current;
+  isRunning.current = status === 'RUNNING' || status === 'PENDING';
+  const worker = useMemo(() => new Worker(threadUrl(LOG_THREAD), { type: 'module' }), []);
+  const tell = useCallback<Tell>((message) => worker.postMessage(message), [worker]);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout>;
+    const load = () => {
+      if (document.hidden) timer = setTimeout(load, REFRESH_MS);
+      else tell({ type: 'load', sessionId: id });
+    };
+    worker.onmessage = ({ data }: MessageEvent<FromThread>) => {
+      latest.current(data, tell);
+      const isRead = data.type === 'loaded' || data.type === 'failed';
+      if (!isRead || !isRunning.current) return;
+      const tookMs = data.type === 'loaded' ? data.tookMs : REFRESH_MS;
+      timer = setTimeout(load, Math.max(REFRESH_MS, REFRESH_FACTOR * tookMs));
+    };
+    load();
+    return () => {
+      clearTimeout(timer);
+      worker.terminate();
+    };
+  }, [worker, id, tell]);
+  useEffect(() => {
+    // its last entries are stored before it ends
+    if (wasRunning && !isRunning.current) tell({ type: 'load', sessionId: id });
+  }, [wasRunning, id, tell]);
+  return tell;
+}
+
+function taken(old: Known, message: FromThread, list: ListName): Known {
+  switch (message.type) {
+    case 'loaded': {
+      const { error: _error, ...rest } = old;
+      return { ...rest, isLoaded: true, counts: message.counts };
+    }
+    case 'failed':
+      return { ...old, isLoaded: true, error: message.message };
+    case 'selected':
+      return { ...old, count: message.count };
+    case 'rows': {
+      const isMany = old.rows.size > ROWS_KEPT_MAX;
+      const rows = new Map(isMany ? [] : old.rows);
+      message.rows.forEach((row, index) => {
+        rows.set(message.from + index, row);
+      });
+      return { ...old, rows };
+    }
+    case 'entry': {
+      const { row, texts, position } = message;
+      if (row === undefined) return withoutEntry(old);
+      return { ...old, entry: { row, texts, list }, position };
+    }
+  }
+}
+
+function withoutEntry({ entry: _entry, ...rest }: Known): Known {
+  return { ...rest, position: -1 };
+}
+
+function numberOf(text: string | null): number | undefined {
+  return text !== null && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+}

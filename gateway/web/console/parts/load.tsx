@@ -1,0 +1,69 @@
+/** A request of a component: its answer, its error, and when to read it again. */
+import type { ComponentChildren } from 'preact';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { api, sentenceOf } from '../data/api.ts';
+import { onChange } from '../data/changes.ts';
+
+export type Loaded<T> = {
+  value: T | undefined;
+  error: string | undefined;
+  again(): void;
+};
+
+const NONE: readonly string[] = [];
+
+/** GET of the path, and again at changes of these kinds. An empty path reads nothing. */
+export function useLoad<T>(path: string, kinds: readonly string[] = NONE): Loaded<T> {
+  const [state, setState] = useState<{ path: string; value?: T; error?: string }>({ path });
+  const abort = useRef<AbortController>(undefined);
+  const again = useCallback(async () => {
+    if (path === '') return;
+    abort.current?.abort();
+    const own = new AbortController();
+    abort.current = own;
+    try {
+      const value = await api<T>(path, undefined, own.signal);
+      if (!own.signal.aborted) setState({ path, value });
+    } catch (error) {
+      if (own.signal.aborted) return;
+      setState((old) => ({ ...(old.path === path ? old : {}), path, error: sentenceOf(error) }));
+    }
+  }, [path]);
+  useEffect(() => {
+    void again();
+    return () => abort.current?.abort();
+  }, [again]);
+  const names = kinds.join();
+  useEffect(() => {
+    if (names === '') return;
+    return onChange(names.split(','), () => void again());
+  }, [names, again]);
+  const isCurrent = state.path === path;
+  return {
+    value: isCurrent ? state.value : undefined,
+    error: isCurrent ? state.error : undefined,
+    again: () => void again(),
+  };
+}
+
+/** An error as a sentence, with a button that tries again. */
+export function Failure({ error, again }: { error: string; again: () => void }) {
+  return (
+    <div class="failure" role="alert">
+      <p>{error}</p>
+      <button type="button" onClick={again}>
+        Try again
+      </button>
+    </div>
+  );
+}
+
+/** What an empty list says, and the command that fills it. */
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
