@@ -97,7 +97,8 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
   const secrets = sessionSecrets(sealer);
   const quotas = openQuotas({ store, defaults: config.quotas });
   const invocations = invocationService({ ...work, validator, secrets, quotas, closing });
-  const linked = { sealer, now, isRevoked: revokedKeys(deps) };
+  const isRevoked = revokedKeys(deps);
+  const linked = { sealer, now, isRevoked };
   const links = contextLinks(linked);
   const recorded = recordingLinks(linked);
   const recording = recordingBytes({ store, files, links: recorded });
@@ -142,7 +143,7 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     blobs: behind(SERVICES.blobs, blobService(content), everybody),
     runners: behind(SERVICES.runners, runners, onlyRunners),
     deliveries: behind(SERVICES.deliveries, deliveries, onlyGateways),
-    console: behind(SERVICES.console, consoleService({ store }), onlyProjects),
+    console: behind(SERVICES.console, consoleService({ ...deps, isRevoked }), onlyProjects),
     health: behind(SERVICES.health, healthService(deps), onlyGateways),
   };
 }

@@ -1,17 +1,35 @@
 /** ConsoleService: what the console shows of a project. */
-import { ConsoleServiceService } from '../../proto/gen/tabern/v1/console.pb.ts';
-import { Fault } from '../../proto/rpc/errors.ts';
+import type { ConsoleServiceService } from '../../proto/gen/tabern/v1/console.pb.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
+import type { IsRevoked } from '../projects/revoked-keys.ts';
 import type { Store } from '../store/types.ts';
+import { consoleChanges } from './changes.ts';
+import { consoleDeliveries } from './deliveries.ts';
+import { consoleOverview } from './overview.ts';
+import { consoleSearch } from './search.ts';
+import { consoleSessionEvents } from './session-events.ts';
 import { consoleSessions } from './sessions.ts';
+import { consoleWork } from './work.ts';
 
-type Handlers = Service<typeof ConsoleServiceService, ProjectCaller>;
+export type ConsoleDeps = {
+  store: Store;
+  isRevoked: IsRevoked;
+  now: () => number;
+  /** Aborts when core closes. */
+  closing: AbortSignal;
+};
 
-export function consoleService({ store }: { store: Store }): Handlers {
-  const missing = Object.keys(ConsoleServiceService).map((name) => [name, notImplemented]);
-  return { ...(Object.fromEntries(missing) as Handlers), ...consoleSessions(store) };
-}
-
-function notImplemented(): never {
-  throw new Fault('NOT_IMPLEMENTED', 'This operation is not implemented yet.');
+export function consoleService(
+  deps: ConsoleDeps,
+): Service<typeof ConsoleServiceService, ProjectCaller> {
+  const { store } = deps;
+  return {
+    ...consoleOverview(deps),
+    ...consoleSessions(store),
+    ...consoleSessionEvents(store),
+    ...consoleWork(store),
+    ...consoleDeliveries(store),
+    ...consoleSearch(store),
+    ...consoleChanges(deps),
+  };
 }

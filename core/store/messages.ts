@@ -75,6 +75,8 @@ export type Topic =
   | 'deliveries'
   /** One for each project: polls of other projects are not woken. */
   | `events:${string}`
+  /** One for each project that a console watches. */
+  | `changes:${string}`
   | 'revocations'
   /** The end of that invocation: waits for others are not woken. */
   | `invocation:${string}`;

@@ -1,4 +1,7 @@
 /** What the console reads: lists over a whole project, each call with a limit of rows. */
+import type { AttemptRow, DeliveryRow, DeliveryState } from './deliveries.ts';
+import type { BuildStatus } from './functions.ts';
+import type { InvocationStatus } from './invocations.ts';
 import type { Owned } from './rows.ts';
 import type { SessionStatus } from './sessions.ts';
 
@@ -52,7 +55,183 @@ export type ConsoleSessionsWanted = ListWanted & {
   metadata?: { keys: string[]; value: string } | undefined;
 };
 
+/** Without params and results. */
+export type ConsoleInvocationRow = {
+  id: string;
+  status: InvocationStatus;
+  createdAt: number;
+  startedAt: number | null;
+  endedAt: number | null;
+  expiresAt: number;
+  functionId: string;
+  functionName: string;
+  versionId: string;
+  sessionId: string;
+  /** JSON of an InvocationCause; only when FAILED. */
+  cause: string | null;
+};
+
+export type ConsoleInvocationsWanted = ListWanted & {
+  status?: InvocationStatus | undefined;
+  functionId?: string | undefined;
+};
+
+export type PublishedRow = { functionId: string; name: string; versionId: string };
+
+export type ConsoleBuildRow = {
+  id: string;
+  status: BuildStatus;
+  createdAt: number;
+  startedAt: number | null;
+  endedAt: number | null;
+  entrypoint: string;
+  /** JSON of a BuildCause. */
+  cause: string | null;
+  /** By name, 20 at most. */
+  published: PublishedRow[];
+};
+
+export type ConsoleBuildsWanted = ListWanted & {
+  status?: BuildStatus | undefined;
+  functionId?: string | undefined;
+};
+
+/** With the last attempt that ended. */
+export type ConsoleDeliveryRow = DeliveryRow & {
+  endpoint: string;
+  lastOutcome: AttemptRow['outcome'];
+  lastStatusCode: number | null;
+  lastLatencyMs: number | null;
+};
+
+/** The id of a place is that of the event and of the webhook, with `_` between them. */
+export type ConsoleDeliveriesWanted = ListWanted & {
+  state?: DeliveryState | undefined;
+  webhookId?: string | undefined;
+  resourceId?: string | undefined;
+  eventType?: string | undefined;
+};
+
+export type FailingFunctionRow = {
+  id: string;
+  name: string;
+  /** Its FAILED invocations, of the newest 1,000 of the project. */
+  failed: number;
+  /** The newest of them, and when it was accepted. */
+  invocationId: string;
+  failedAt: number;
+  /** JSON of an InvocationCause. */
+  cause: string | null;
+};
+
+export type FailingWebhookRow = {
+  id: string;
+  endpoint: string;
+  status: 'enabled' | 'disabled';
+  failingSince: number | null;
+  disabledReason: string | null;
+};
+
+export type OverviewRow = {
+  name: string;
+  /** Those that count against the limit. */
+  sessions: number;
+  sessionsMax: number;
+  sessionsWaiting: number;
+  /** Running ones. */
+  invocations: number;
+  invocationsMax: number;
+  /** Waiting invocations. */
+  queued: number;
+  builds: number;
+  /** By the number of failures, 20 at most. */
+  failingFunctions: FailingFunctionRow[];
+  /** Those that fail longest first, 20 at most. */
+  failingWebhooks: FailingWebhookRow[];
+  hasSessions: boolean;
+  hasFunctions: boolean;
+  hasWebhooks: boolean;
+};
+
+/** `functionId`: only its invocations. */
+export type ConsoleCountsWanted = {
+  projectId: string;
+  kind: 'sessions' | 'invocations' | 'builds' | 'deliveries';
+  group?: string | undefined;
+  functionId?: string | undefined;
+  bucketMs: number;
+  from: number;
+  to: number;
+  before?: Position | undefined;
+};
+
+/** `bucket`: its number since 1970. */
+export type ConsoleCount = { bucket: number; key: string; count: number };
+
+/** Offsets of pages are milliseconds since the session's start. */
+export type SessionCourse = {
+  createdAt: number;
+  startedAt: number | null;
+  releasedAt: number | null;
+  endedAt: number | null;
+  endReason: string | null;
+  invocationId: string | null;
+  pages: { pageId: number; url: string; startMs: number; endMs: number; isClosed: boolean }[];
+  downloads: { id: string; filename: string; size: number; createdAt: number }[];
+  /** Of its invocation, by event; ended when the last of the event's deliveries has. */
+  deliveries: { id: string; eventType: string; createdAt: number; doneAt: number | null }[];
+};
+
+export type SearchedKind = ChangedKind;
+
+export type FoundRow = {
+  kind: SearchedKind;
+  id: string;
+  matched: 'id' | 'name' | 'metadata' | 'url';
+  text: string | null;
+  createdAt: number;
+  webhookId: string | null;
+};
+
+export type ChangedKind =
+  | 'sessions'
+  | 'invocations'
+  | 'builds'
+  | 'deliveries'
+  | 'functions'
+  | 'webhooks'
+  | 'contexts';
+
+/** `ids`: of the rows that changed, of deliveries those of the events; undefined for many. */
+export type Changes = { kind: ChangedKind; ids: string[] | undefined };
+
 export type ConsoleOps = {
   consoleSessions(wanted: ConsoleSessionsWanted): Listed<ConsoleSessionRow>;
   consoleSession(wanted: Owned): ConsoleSessionRow | undefined;
+  consoleInvocations(wanted: ConsoleInvocationsWanted): Listed<ConsoleInvocationRow>;
+  consoleBuilds(wanted: ConsoleBuildsWanted): Listed<ConsoleBuildRow>;
+  consoleDeliveries(wanted: ConsoleDeliveriesWanted): Listed<ConsoleDeliveryRow>;
+  /** `since`: of the failures. Undefined when there is no such project. */
+  consoleOverview(wanted: { projectId: string; since: number }): OverviewRow | undefined;
+  /** The newest rows behind `before`; `next` is absent when all were counted. */
+  consoleCounts(wanted: ConsoleCountsWanted): {
+    counts: ConsoleCount[];
+    next?: Position | undefined;
+  };
+  consoleSessionCourse(wanted: Owned): SessionCourse | undefined;
+  /** Objects with that id, `max` at most of each kind. */
+  consoleFindId(wanted: Owned & { max: number }): FoundRow[];
+  /** Step by step, from 0, in the order of the answer; undefined when there are no more steps. */
+  consoleFindText(wanted: {
+    projectId: string;
+    /** In lower case. */
+    text: string;
+    step: number;
+    max: number;
+  }): FoundRow[] | undefined;
+  /** From now on, changes of the project are kept in memory, and wake `changes:<project>`. */
+  watchChanges(projectId: string): void;
+  unwatchChanges(projectId: string): void;
+  /** What changed since the last call, each kind once. */
+  takeChanges(projectId: string): Changes[];
 };

@@ -1,8 +1,26 @@
 /** What the console reads, in SQLite. */
 import type { ConsoleOps } from '../../types/console.ts';
 import type { Tx } from '../engine/transaction.ts';
+import { consoleBuildOps } from './builds.ts';
+import { consoleChangeOps } from './changes.ts';
+import { consoleCountOps } from './counts.ts';
+import { consoleDeliveryOps } from './deliveries.ts';
+import { consoleInvocationOps } from './invocations.ts';
+import { consoleOverviewOps } from './overview.ts';
+import { consoleSearchOps } from './search.ts';
+import { consoleEventOps } from './session-events.ts';
 import { consoleSessionOps } from './sessions.ts';
 
 export function consoleOps(tx: Tx): ConsoleOps {
-  return { ...consoleSessionOps(tx) };
+  return {
+    ...consoleSessionOps(tx),
+    ...consoleInvocationOps(tx),
+    ...consoleBuildOps(tx),
+    ...consoleDeliveryOps(tx),
+    ...consoleOverviewOps(tx),
+    ...consoleCountOps(tx),
+    ...consoleEventOps(tx),
+    ...consoleSearchOps(tx),
+    ...consoleChangeOps(tx),
+  };
 }

@@ -7,12 +7,7 @@ import type {
 } from '../../types/console.ts';
 import { queries } from '../engine/statements.ts';
 import type { Tx } from '../engine/transaction.ts';
-import { type Walk, walks } from './walk.ts';
-
-/** Index entries that one page examines. Ours: some 3 ms of the database thread. */
-const ENTRIES_MAX = 10_000;
-/** Rows that one page examines when the filter needs more than the index. Ours: some 5 ms. */
-const ROWS_MAX = 2_000;
+import { ENTRIES_MAX, ROWS_MAX, type Walk, walks } from './walk.ts';
 
 /** In text order. */
 const AFTER_EVERY_ID = '~';
@@ -26,12 +21,13 @@ const COLUMNS = `sessions.id AS id, sessions.status AS status, sessions.region A
   sessions.context_id AS contextId, keep_alive AS keepAlive, proxy_bytes AS proxyBytes,
   user_metadata AS userMetadata, sessions.created_at AS createdAt,
   sessions.started_at AS startedAt, sessions.ended_at AS endedAt,
-  sessions.expires_at AS expiresAt, end_reason AS endReason, invocations.id AS invocationId,
-  invocations.function_id AS functionId, functions.name AS functionName, EXISTS (
+  sessions.expires_at AS expiresAt, end_reason AS endReason,
+  IIF(functions.id IS NULL, NULL, invocations.id) AS invocationId, functions.id AS functionId,
+  functions.name AS functionName, EXISTS (
     SELECT 1 FROM jobs WHERE released_at IS NOT NULL
       AND jobs.id = COALESCE(invocations.id, sessions.id)) AS isReleased`;
 
-/** The unique index of invocations (session_id). A deleted function has no name. */
+/** The unique index of invocations (session_id). Those of deleted functions are not shown. */
 const JOINS = `
   LEFT JOIN invocations ON invocations.session_id = sessions.id
   LEFT JOIN functions ON functions.id = invocations.function_id AND deleted_at IS NULL`;

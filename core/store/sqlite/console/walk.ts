@@ -6,6 +6,11 @@ import type { Listed, ListWanted, Position } from '../../types/console.ts';
 import { queries } from '../engine/statements.ts';
 import type { Tx } from '../engine/transaction.ts';
 
+/** Index entries that one page examines. Ours: a few milliseconds of the database thread. */
+export const ENTRIES_MAX = 10_000;
+/** Rows that one page examines when its filter needs more than the index. Ours: as above. */
+export const ROWS_MAX = 2_000;
+
 /** What a walk reads, as SQL. */
 export type Walk = {
   columns: string;
@@ -31,11 +36,12 @@ export function walks<Wanted extends ListWanted, Row extends Found>(
   { columns, table, joins = '', where, filter = 'TRUE', at, id }: Walk,
 ): (wanted: Wanted, scanMax: number) => Listed<Row> {
   const { row, rows } = queries(tx);
-  const range = `${where} AND (${at}, ${id}) < (@beforeAt, @beforeId) AND ${at} >= @from`;
+  const range = `${where} AND (${at}, ${id}) < (@beforeAt, @beforeId)`;
   const order = `ORDER BY ${at} DESC, ${id} DESC`;
   const lowest = row<[object], Position>(`
-    SELECT ${at} AS at, ${id} AS id FROM ${table} WHERE ${range}
+    SELECT ${at} AS at, ${id} AS id FROM ${table} WHERE ${range} AND ${at} >= @from
     ${order} LIMIT 1 OFFSET @scanMax - 1`);
+  // Its lower bound is that place and no other: else it would examine all that is below.
   const page: Reads<Row> = rows(`
     SELECT ${columns} FROM ${table} ${joins}
     WHERE ${range} AND (${at}, ${id}) >= (@lowAt, @lowId) AND ${filter}

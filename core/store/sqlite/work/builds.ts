@@ -78,7 +78,7 @@ function deletionStatements(
 }
 
 /** Not a build whose functions were all deleted: few are not removed yet. */
-const SHOWN = `id NOT IN (
+export const SHOWN = `id NOT IN (
   SELECT versions.build_id
   FROM functions AS gone INDEXED BY functions_deleted
   CROSS JOIN versions ON versions.function_id = gone.id

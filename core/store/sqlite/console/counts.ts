@@ -1,0 +1,111 @@
+/**
+ * Counts over time. A call counts a limited number of rows, the newest first, and returns the place
+ * from which the next one counts on.
+ */
+import type {
+  ConsoleCount,
+  ConsoleCountsWanted,
+  ConsoleOps,
+  Position,
+} from '../../types/console.ts';
+import { queries } from '../engine/statements.ts';
+import type { Tx } from '../engine/transaction.ts';
+
+/** Rows that one call counts. Ours: a few milliseconds of the database thread. */
+const COUNTED_MAX = 5_000;
+/** Events, each with the deliveries of at most 100 webhooks. */
+const EVENTS_MAX = 500;
+
+type Counts = ReturnType<ConsoleOps['consoleCounts']>;
+type Count = (wanted: ConsoleCountsWanted) => Counts;
+
+/** What is counted: the table with its index, the part of it, and what it may be grouped by. */
+type Counted = { table: string; where: string; groups: Readonly<Record<string, string>> };
+
+const OF_PROJECT = 'project_id = @projectId';
+const COUNTED = {
+  sessions: {
+    table: 'sessions INDEXED BY sessions_by_time',
+    where: OF_PROJECT,
+    groups: { status: 'status' },
+  },
+  invocations: {
+    table: 'invocations INDEXED BY invocations_by_time',
+    where: OF_PROJECT,
+    groups: { status: 'status', function: 'function_id' },
+  },
+  ofFunction: {
+    table: 'invocations INDEXED BY invocations_by_function',
+    where: 'function_id = @functionId',
+    groups: { status: 'status', function: 'function_id' },
+  },
+  builds: {
+    table: 'builds INDEXED BY builds_by_time',
+    where: OF_PROJECT,
+    groups: { status: 'status' },
+  },
+} satisfies Record<string, Counted>;
+
+export function consoleCountOps(tx: Tx): Pick<ConsoleOps, 'consoleCounts'> {
+  const all = Object.entries(COUNTED).map(([kind, counted]) => [kind, counter(tx, counted)]);
+  const count = Object.fromEntries(all) as Record<keyof typeof COUNTED, Count>;
+  const deliveries = deliveryCounter(tx);
+  const isOwn = queries(tx).exists<[object]>(
+    'SELECT 1 FROM functions WHERE id = @functionId AND project_id = @projectId',
+  );
+  return {
+    consoleCounts(wanted) {
+      const { kind, functionId } = wanted;
+      if (kind === 'deliveries') return deliveries(wanted);
+      if (functionId === undefined) return count[kind](wanted);
+      return isOwn(wanted) ? count.ofFunction(wanted) : { counts: [] };
+    },
+  };
+}
+
+function counter(tx: Tx, { table, where, groups }: Counted): Count {
+  const { row, rows } = queries(tx);
+  const range = `${where} AND created_at >= @from AND (created_at, id) < (@beforeAt, @beforeId)`;
+  const order = 'ORDER BY created_at DESC, id DESC';
+  const lowest = row<[object], Position>(`
+    SELECT created_at AS at, id FROM ${table} WHERE ${range}
+    ${order} LIMIT 1 OFFSET ${COUNTED_MAX - 1}`);
+  const countBy = (key: string) =>
+    rows<[object], ConsoleCount>(`
+      SELECT created_at / CAST(@bucketMs AS INTEGER) AS bucket, key, COUNT(*) AS count
+      FROM (SELECT created_at, ${key} AS key FROM ${table} WHERE ${range}
+        ${order} LIMIT ${COUNTED_MAX}) GROUP BY 1, 2`);
+  const by = new Map(Object.entries(groups).map(([name, key]) => [name, countBy(key)]));
+  const total = countBy(`''`);
+  return ({ group, from, to, before, ...rest }) => {
+    const start = before ?? { at: to, id: '' };
+    const bounds = { ...rest, from, beforeAt: start.at, beforeId: start.id };
+    const count = (group === undefined ? undefined : by.get(group)) ?? total;
+    return { counts: count(bounds), next: lowest(bounds) };
+  };
+}
+
+/** By events, each with all of its deliveries. */
+function deliveryCounter(tx: Tx): Count {
+  const { row, rows } = queries(tx);
+  const range = `project_id = @projectId AND created_at >= @from
+    AND (created_at, id) < (@beforeAt, @beforeId)`;
+  const lowest = row<[object], Position>(`
+    SELECT created_at AS at, id FROM events INDEXED BY events_by_time WHERE ${range}
+    ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET ${EVENTS_MAX - 1}`);
+  const countBy = (key: string) =>
+    rows<[object], ConsoleCount>(`
+      SELECT newest.created_at / CAST(@bucketMs AS INTEGER) AS bucket, ${key} AS key,
+        COUNT(*) AS count
+      FROM (SELECT created_at, id FROM events INDEXED BY events_by_time WHERE ${range}
+        ORDER BY created_at DESC, id DESC LIMIT ${EVENTS_MAX}) AS newest
+      CROSS JOIN deliveries ON deliveries.event_id = newest.id GROUP BY 1, 2`);
+  const by = { status: countBy('upper(deliveries.state)'), webhook: countBy('webhook_id') };
+  const total = countBy(`''`);
+  return ({ group, from, to, before, ...rest }) => {
+    const start = before ?? { at: to, id: '' };
+    const bounds = { ...rest, from, beforeAt: start.at, beforeId: start.id };
+    const count = group === 'status' || group === 'webhook' ? by[group] : total;
+    return { counts: count(bounds), next: lowest(bounds) };
+  };
+}

@@ -1,0 +1,96 @@
+/**
+ * Deliveries of a project as the console lists them: its events, newest first, each with its
+ * deliveries in the order of their webhooks.
+ */
+import type {
+  ConsoleDeliveriesWanted,
+  ConsoleDeliveryRow,
+  ConsoleOps,
+  Position,
+} from '../../types/console.ts';
+import { queries } from '../engine/statements.ts';
+import type { Tx } from '../engine/transaction.ts';
+import { ROWS_MAX } from './walk.ts';
+
+const COLUMNS = `events.id AS id, deliveries.webhook_id AS webhookId, endpoint,
+  events.type AS eventType, events.resource_id AS resourceId, deliveries.state AS state,
+  deliveries.reason AS reason, deliveries.tries AS tries, deliveries.due AS due,
+  events.created_at AS createdAt, deliveries.done_at AS doneAt`;
+
+/** The unique index of deliveries (event_id, webhook_id). CROSS JOIN keeps the order. */
+const TABLES = `events INDEXED BY events_by_time
+  CROSS JOIN deliveries ON deliveries.event_id = events.id`;
+const RANGE = `events.project_id = @projectId
+  AND (events.created_at, events.id) <= (@beforeAt, @beforeEvent)
+  AND (events.created_at, events.id) >= (@lowAt, @lowEvent)
+  AND (events.id <> @beforeEvent OR deliveries.webhook_id < @beforeWebhook)`;
+const ORDER = 'ORDER BY events.created_at DESC, events.id DESC, deliveries.webhook_id DESC';
+
+const FILTER = `(@state IS NULL OR deliveries.state = @state)
+  AND (@webhookId IS NULL OR deliveries.webhook_id = @webhookId)
+  AND (@resourceId IS NULL OR events.resource_id = @resourceId)
+  AND (@eventType IS NULL OR events.type = @eventType)
+  AND (@text IS NULL OR instr(events.id, @text) OR instr(lower(events.type), @text)
+    OR instr(events.resource_id, @text) OR instr(lower(endpoint), @text))`;
+
+/** Index attempts_by_delivery. */
+const LAST_ATTEMPT = `SELECT outcome AS lastOutcome, attempts.status AS lastStatusCode,
+    latency_ms AS lastLatencyMs
+  FROM deliveries CROSS JOIN attempts ON attempts.delivery_id = deliveries.id
+  WHERE deliveries.event_id = ? AND deliveries.webhook_id = ? AND ended_at IS NOT NULL
+  ORDER BY n DESC LIMIT 1`;
+
+type Attempt = Pick<ConsoleDeliveryRow, 'lastOutcome' | 'lastStatusCode' | 'lastLatencyMs'>;
+type Bare = Omit<ConsoleDeliveryRow, keyof Attempt>;
+type Place = Position & { webhookId: string };
+const NO_ATTEMPT: Attempt = { lastOutcome: null, lastStatusCode: null, lastLatencyMs: null };
+
+export function consoleDeliveryOps(tx: Tx): Pick<ConsoleOps, 'consoleDeliveries'> {
+  const { row, rows } = queries(tx);
+  const lowestEvent = row<[object], Position>(`
+    SELECT created_at AS at, id FROM events INDEXED BY events_by_time
+    WHERE project_id = @projectId AND created_at >= @from
+      AND (created_at, id) <= (@beforeAt, @beforeEvent)
+    ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET @scanMax - 1`);
+  const lowest = row<[object], Place>(`
+    SELECT events.created_at AS at, events.id AS id, deliveries.webhook_id AS webhookId
+    FROM ${TABLES} WHERE ${RANGE} ${ORDER} LIMIT 1 OFFSET @scanMax - 1`);
+  // A deleted webhook's deliveries are not shown.
+  const page = rows<[object], Bare>(`
+    SELECT ${COLUMNS} FROM ${TABLES}
+    CROSS JOIN webhooks ON webhooks.id = deliveries.webhook_id AND webhooks.status <> 'deleted'
+    WHERE ${RANGE} AND (events.id <> @lowEvent OR deliveries.webhook_id >= @lowWebhook)
+      AND ${FILTER} ${ORDER} LIMIT @limit + 1`);
+  const attempt = row<[string, string], Attempt>(LAST_ATTEMPT);
+
+  function examined(wanted: ConsoleDeliveriesWanted) {
+    const { before, from, to, ...rest } = wanted;
+    const start = before !== undefined && before.at < to ? before : { at: to, id: '' };
+    const [beforeEvent, beforeWebhook = ''] = start.id.split('_');
+    const bounds = { ...rest, from, beforeAt: start.at, beforeEvent, beforeWebhook };
+    const event = lowestEvent({ ...bounds, scanMax: ROWS_MAX });
+    const within = { ...bounds, lowAt: event?.at ?? from, lowEvent: event?.id ?? '' };
+    const last = lowest({ ...within, scanMax: ROWS_MAX });
+    return { within, event, last };
+  }
+
+  return {
+    consoleDeliveries(wanted) {
+      const { within, event, last } = examined(wanted);
+      const low = last
+        ? { lowAt: last.at, lowEvent: last.id, lowWebhook: last.webhookId }
+        : { lowWebhook: '' };
+      const found = page({ ...within, ...low });
+      const shown = found.slice(0, wanted.limit);
+      const end = found.length > wanted.limit ? shown.at(-1) : undefined;
+      return {
+        rows: shown.map((one) => ({ ...one, ...(attempt(one.id, one.webhookId) ?? NO_ATTEMPT) })),
+        next: end ? placeOf({ ...end, at: end.createdAt }) : last ? placeOf(last) : event,
+      };
+    },
+  };
+}
+
+function placeOf({ at, id, webhookId }: Place): Position {
+  return { at, id: `${id}_${webhookId}` };
+}

@@ -1,0 +1,75 @@
+/**
+ * Invocations as the console lists them. `found` walks the index of the filter; `shown` is the same
+ * row by invocations_by_time, which has all columns of the list but the cause: SQLite reads the row
+ * itself, which may have a result of 6 MiB before its last columns, for the cause of a failure
+ * only.
+ */
+import type {
+  ConsoleInvocationRow,
+  ConsoleInvocationsWanted,
+  ConsoleOps,
+  Listed,
+} from '../../types/console.ts';
+import { queries } from '../engine/statements.ts';
+import type { Tx } from '../engine/transaction.ts';
+import { ENTRIES_MAX, ROWS_MAX, type Walk, walks } from './walk.ts';
+
+const COLUMNS = `shown.id AS id, shown.status AS status, shown.created_at AS createdAt,
+  shown.started_at AS startedAt, shown.ended_at AS endedAt, shown.expires_at AS expiresAt,
+  shown.function_id AS functionId, functions.name AS functionName,
+  shown.version_id AS versionId, shown.session_id AS sessionId,
+  CASE shown.status WHEN 'FAILED' THEN shown.cause END AS cause`;
+
+/** Without those of deleted functions. CROSS JOIN keeps the order of the tables. */
+const JOINS = `
+  CROSS JOIN functions ON functions.id = found.function_id AND functions.deleted_at IS NULL
+  CROSS JOIN invocations AS shown INDEXED BY invocations_by_time
+    ON shown.project_id = found.project_id AND shown.created_at = found.created_at
+    AND shown.id = found.id`;
+
+const FILTER = `
+  (@status IS NULL OR found.status = @status)
+  AND (@functionId IS NULL OR found.function_id = @functionId)
+  AND (@text IS NULL OR instr(found.id, @text) OR instr(lower(functions.name), @text))`;
+
+const BY_TIME = {
+  columns: COLUMNS,
+  joins: JOINS,
+  filter: FILTER,
+  table: 'invocations AS found INDEXED BY invocations_by_time',
+  where: 'found.project_id = @projectId',
+  at: 'found.created_at',
+  id: 'found.id',
+} satisfies Walk;
+const FAILED = {
+  ...BY_TIME,
+  table: 'invocations AS found INDEXED BY invocations_failed',
+  where: `found.project_id = @projectId AND found.status = 'FAILED'`,
+} satisfies Walk;
+const OF_FUNCTION = {
+  ...BY_TIME,
+  table: 'invocations AS found INDEXED BY invocations_by_function',
+  where: 'found.function_id = @functionId',
+  joins: JOINS.replace('shown.project_id = found.project_id', 'shown.project_id = @projectId'),
+} satisfies Walk;
+
+export function consoleInvocationOps(tx: Tx): Pick<ConsoleOps, 'consoleInvocations'> {
+  type Pages = (wanted: ConsoleInvocationsWanted, max: number) => Listed<ConsoleInvocationRow>;
+  const all: Pages = walks(tx, BY_TIME);
+  const failed: Pages = walks(tx, FAILED);
+  const ofFunction: Pages = walks(tx, OF_FUNCTION);
+  // The places in another project's list are not for this one.
+  const isOwn = queries(tx).exists<[object]>(
+    'SELECT 1 FROM functions WHERE id = @functionId AND project_id = @projectId',
+  );
+  return {
+    consoleInvocations(wanted) {
+      const { projectId, status, text, functionId } = wanted;
+      const max = text === undefined ? ENTRIES_MAX : ROWS_MAX;
+      if (functionId !== undefined) {
+        return isOwn({ functionId, projectId }) ? ofFunction(wanted, max) : { rows: [] };
+      }
+      return (status === 'FAILED' ? failed : all)(wanted, max);
+    },
+  };
+}
