@@ -7,14 +7,20 @@ import { once } from 'node:events';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { WebSocket } from 'ws';
-import { type Attack, PRELUDE, placesOf, SERVICE_ENV } from '../runner/attacks/lab/attack.ts';
+import {
+  type Attack,
+  PLACES,
+  PRELUDE,
+  placesOf,
+  SERVICE_ENV,
+} from '../runner/attacks/lab/attack.ts';
 import { floods } from '../runner/attacks/table/floods.ts';
 import { headOfLine } from '../runner/attacks/table/head-of-line.ts';
 import { memory } from '../runner/attacks/table/memory.ts';
 import { ended, type Invocation, invoke, isOver, publish } from '../support/clients/functions.ts';
-import { openSecondTenant, slowness } from '../support/clients/second-tenant.ts';
+import { openSecondTenant, type SecondTenant, slowness } from '../support/clients/second-tenant.ts';
 import { until } from '../support/poll.ts';
-import { boot, type Stack } from '../support/service/stack.ts';
+import { type Stack, shareStack } from '../support/service/stack.ts';
 
 const test = suite('faults/head-of-line');
 const MANIFEST = '{"name":"attack","version":"1.0.0","private":true,"type":"module"}';
@@ -79,23 +85,35 @@ const ACTS: Readonly<Record<Name, Act>> = {
   },
 };
 
-const runs = headOfLine.flatMap((row) => placesOf(row).map((place) => ({ ...row, place })));
-for (const { name, place } of runs) {
-  test(`${place}: another project is not slowed by ${name}`, async () => {
-    await using stack = await boot({ isDirect: true, env: SERVICE_ENV[place] });
-    await using tenant = await openSecondTenant(stack);
-    await tenant.after(SOME_ROUNDS);
-    const slow: string[] = [];
-    const check = async (one: string, rounds = SOME_ROUNDS) => {
-      const clocks = await tenant.after(rounds);
-      const found = slowness(clocks);
-      if (found !== undefined) slow.push(`${one}: ${found}`);
-    };
-    await ACTS[name]({ stack, check });
-    await check(name);
-    assert.equal(slow, []);
-    // not checked: a lease that core has ended may be the attack's, renewed while it ended
-    assert.not.match(stack.logs(), /work was lost|the runner ended/);
+for (const place of PLACES) {
+  const rows = headOfLine.filter((row) => placesOf(row).includes(place));
+  if (rows.length === 0) continue;
+  const service = shareStack({ isDirect: true, env: SERVICE_ENV[place] });
+  let opened: SecondTenant | undefined;
+
+  for (const { name } of rows) {
+    test(`${place}: another project is not slowed by ${name}`, async () => {
+      const stack = await service.get();
+      opened ??= await openSecondTenant(stack);
+      const tenant = opened;
+      await tenant.after(SOME_ROUNDS);
+      const slow: string[] = [];
+      const check = async (one: string, rounds = SOME_ROUNDS) => {
+        const clocks = await tenant.after(rounds);
+        const found = slowness(clocks);
+        if (found !== undefined) slow.push(`${one}: ${found}`);
+      };
+      await ACTS[name]({ stack, check });
+      await check(name);
+      assert.equal(slow, []);
+      // not checked: a lease that core has ended may be the attack's, renewed while it ended
+      assert.not.match(stack.logs(), /work was lost|the runner ended/);
+    });
+  }
+
+  test(`${place}: the service of these tests leaves nothing`, async () => {
+    await opened?.[Symbol.asyncDispose]();
+    await service.end();
   });
 }
 
