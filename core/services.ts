@@ -36,6 +36,7 @@ import { functionHandlers } from './functions/functions.ts';
 import { invocationService } from './functions/invocations.ts';
 import { backupService } from './maintenance/backup/service.ts';
 import { healthService, type Readiness } from './maintenance/readiness.ts';
+import { type ConsoleLogins, consoleLoginService } from './projects/console-logins.ts';
 import { operatorService } from './projects/operators.ts';
 import { projectService } from './projects/projects.ts';
 import { openQuotas } from './projects/quotas.ts';
@@ -74,6 +75,7 @@ export type CoreDeps = {
   validator: Validator;
   authenticate: Authenticate;
   forgetKey: ForgetKey;
+  logins: ConsoleLogins;
   log: Log;
   metrics: Metrics;
   disk: Disk;
@@ -144,6 +146,7 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     runners: behind(SERVICES.runners, runners, onlyRunners),
     deliveries: behind(SERVICES.deliveries, deliveries, onlyGateways),
     console: behind(SERVICES.console, consoleService({ ...deps, isRevoked }), onlyProjects),
+    consoleLogins: behind(SERVICES.consoleLogins, consoleLoginService(deps), onlyGateways),
     health: behind(SERVICES.health, healthService(deps), onlyGateways),
   };
 }

@@ -1,20 +1,22 @@
 /**
- * Authentication: a project by its API key (in `x-svc-api-key`, or as a Bearer token), the runner
- * or the gateway by its token. Keys are stored and looked up by the SHA-256 of their text (32
- * random bytes need no slow hash); tokens are two files next to the database. A key is svc_<8:
- * public id>_<43: 32 random bytes, base64url><6: checksum of the text before it>.
+ * Authentication: a project by its API key (in `x-svc-api-key`, or as a Bearer token) or by a login
+ * of the console (in `x-console-login`), the runner or the gateway by its token. Keys are stored
+ * and looked up by the SHA-256 of their text (32 random bytes need no slow hash); tokens are two
+ * files next to the database. A key is svc_<8: public id>_<43: 32 random bytes, base64url><6:
+ * checksum of the text before it>.
  */
 import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { Fault } from '../../proto/rpc/errors.ts';
 import type { Store } from '../store/types.ts';
 
 export type Caller =
-  | { kind: 'project'; projectId: string; keyId: string }
+  | { kind: 'project'; projectId: string; keyId?: string | undefined }
   | { kind: 'operator' }
   | { kind: 'runner' }
   | { kind: 'gateway' };
 
-type ProjectCaller = Extract<Caller, { kind: 'project' }>;
+/** `keyId`: the public part of its API key; absent for a login by a one-time code. */
+export type ProjectCaller = Extract<Caller, { kind: 'project' }>;
 
 export type Tokens = { runner: string; gateway: string; operator: string };
 
@@ -65,8 +67,10 @@ export function authenticator(options: {
   /** Clock of the cache: monotonic. */
   steady: () => number;
   onFirstUse?: (keyId: string) => void;
+  /** The caller of a login of the console; throws API_KEY_INVALID. */
+  loginCaller: (login: string) => Promise<ProjectCaller>;
 }): { authenticate: Authenticate; forgetKey: ForgetKey } {
-  const { store, tokens, now, steady, onFirstUse } = options;
+  const { store, tokens, now, steady, onFirstUse, loginCaller } = options;
   const kinds = ['runner', 'gateway', 'operator'] as const;
   const digests = kinds.map((kind) => ({ kind, digest: hashOf(tokens[kind]) }));
   const cache = new Map<string, { caller: ProjectCaller; until: number }>();
@@ -100,6 +104,8 @@ export function authenticator(options: {
   };
 
   const authenticate: Authenticate = async (metadata) => {
+    const login = metadata['x-console-login'];
+    if (login !== undefined) return loginCaller(login);
     const token = /^Bearer (.+)$/i.exec(metadata['authorization'] ?? '')?.[1];
     if (token !== undefined) {
       const digest = hashOf(token);

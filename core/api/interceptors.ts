@@ -11,8 +11,10 @@ import type { AnyHandler, Call, Definition, Handlers } from '../../proto/rpc/loc
 import { type Authenticate, type Caller, keyMissing } from './authentication.ts';
 import type { EnterCall } from './call-shares.ts';
 
-/** A project, by its API key; `keyId` is the key's public part. */
-export type ProjectCaller = { projectId: string; keyId?: string; call: Call };
+/**
+ * A project, by its API key or a login of the console; `keyId` is the public part of the key.
+ */
+export type ProjectCaller = { projectId: string; keyId?: string | undefined; call: Call };
 /** One of the other roles, by its token. */
 export type MachineCaller = { call: Call };
 

@@ -16,8 +16,9 @@ import { type ForgetKey, hashOf, newApiKey } from '../api/authentication.ts';
 import { inRange, orNotFound } from '../api/checks.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
 import { newId } from '../common/ids.ts';
-import type { ApiKeyRow, LimitChange, OperatedRow } from '../store/types/projects.ts';
+import type { ApiKeyRow, LimitChange, OperatedRow, ProjectRow } from '../store/types/projects.ts';
 import type { Store } from '../store/types.ts';
+import type { ConsoleLogins } from './console-logins.ts';
 import { toProto as projectOf } from './projects.ts';
 import { QUOTA_NAMES, type Quotas } from './quotas.ts';
 
@@ -35,12 +36,13 @@ type Options = {
   quotas: Quotas;
   /** Removes a revoked key from the cache. */
   forgetKey: ForgetKey;
+  logins: Pick<ConsoleLogins, 'codes'>;
 };
 
 export function operatorService(
   options: Options,
 ): Omit<Service<typeof OperatorServiceService, MachineCaller>, 'createBackup'> {
-  const { store, now, concurrency, queueMax, quotas, forgetKey } = options;
+  const { store, now, concurrency, queueMax, quotas, forgetKey, logins } = options;
 
   async function shown(row: OperatedRow): Promise<OperatedProject> {
     const { sessions, invocations, queued, browserMinutes, proxyBytes } = row;
@@ -95,9 +97,15 @@ export function operatorService(
       forgetKey(id);
       return { apiKey: keyToProto(row) };
     },
+
+    async createConsoleCode({ project: given }) {
+      const project = await find(given);
+      const { code, lifeMs } = logins.codes.add(project.id);
+      return { code, expiresAt: new Date(now() + lifeMs), project: projectOf(project) };
+    },
   };
 
-  async function find(project: string): Promise<{ id: string }> {
+  async function find(project: string): Promise<ProjectRow> {
     return orNotFound(await store.findProject(project), 'Project', project);
   }
 }

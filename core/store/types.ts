@@ -17,6 +17,7 @@ import type { BlobOps, DownloadOps, ExtensionOps, StorageOps } from './types/fil
 import type { BuildOps, FunctionDeletionOps, FunctionOps } from './types/functions.ts';
 import type { CancelOps, IdempotencyOps, InvocationOps } from './types/invocations.ts';
 import type { LeaseOps, LogOps } from './types/leases.ts';
+import type { LoginOps } from './types/logins.ts';
 import type {
   MetricOps,
   RetentionOps,
@@ -32,6 +33,7 @@ import type { WebhookOps } from './types/webhooks.ts';
 /** All operations, as the engine has them: synchronous, inside its transaction. */
 export type StoreOps = ProjectOps &
   OperatorOps &
+  LoginOps &
   SessionOps &
   SessionLogOps &
   SessionLifeOps &

@@ -28,6 +28,7 @@ export const REASONS = {
   PROJECT_MISMATCH: { code: Code.PERMISSION_DENIED, http: 403, retry: 'no' },
   FEATURE_DISABLED: { code: Code.PERMISSION_DENIED, http: 403, retry: 'no' },
   TOKEN_REQUIRED: { code: Code.PERMISSION_DENIED, http: 403, retry: 'no' },
+  CROSS_ORIGIN: { code: Code.PERMISSION_DENIED, http: 403, retry: 'no' },
   URL_SIGNATURE_INVALID: { code: Code.PERMISSION_DENIED, http: 403, retry: 'no' },
   MALFORMED_JSON: { code: Code.INVALID_ARGUMENT, http: 400, retry: 'no' },
   MALFORMED_REQUEST: { code: Code.INVALID_ARGUMENT, http: 400, retry: 'no' },

@@ -4,6 +4,7 @@
 import type { Server } from '@grpc/grpc-js';
 import { BlobServiceService } from '../gen/tabern/v1/blobs.pb.ts';
 import { ConsoleServiceService } from '../gen/tabern/v1/console.pb.ts';
+import { ConsoleLoginServiceService } from '../gen/tabern/v1/console_logins.pb.ts';
 import { ContextServiceService } from '../gen/tabern/v1/contexts.pb.ts';
 import { DeliveryServiceService } from '../gen/tabern/v1/deliveries.pb.ts';
 import { DownloadServiceService } from '../gen/tabern/v1/downloads.pb.ts';
@@ -33,6 +34,7 @@ export const SERVICES = {
   runners: RunnerServiceService,
   deliveries: DeliveryServiceService,
   console: ConsoleServiceService,
+  consoleLogins: ConsoleLoginServiceService,
   health: HealthServiceService,
 } as const;
 

@@ -19,6 +19,7 @@ import {
   extensionStatements,
   extensionViews,
 } from './files.ts';
+import { loginOps } from './logins.ts';
 import { metricOps, retentionOps, sessionRetentionOps, workRetentionOps } from './maintenance.ts';
 import { operatorOps, projectOps, projectStatements } from './projects.ts';
 import { recordingOps, recordingStatements } from './recordings.ts';
@@ -73,6 +74,7 @@ function views(tx: Tx) {
   return {
     ...projectOps(tx),
     ...operatorOps(tx),
+    ...loginOps(tx),
     ...sessionOps(tx),
     ...sessionLogOps(tx),
     ...buildViews(tx),

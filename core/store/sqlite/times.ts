@@ -18,6 +18,7 @@ export const HAPPENED: Columns = {
   attempts: ['started_at', 'ended_at'],
   blobs: ['created_at'],
   builds: ['created_at', 'updated_at', 'started_at', 'ended_at'],
+  console_logins: ['created_at'],
   contexts: ['created_at', 'updated_at', 'deleted_at', 'saved_at'],
   deliveries: ['created_at', 'done_at'],
   downloads: ['created_at'],
@@ -39,6 +40,7 @@ export const HAPPENED: Columns = {
 };
 export const DUE: Columns = {
   builds: ['expires_at'],
+  console_logins: ['expires_at'],
   deliveries: ['due', 'lease_until'],
   idempotency_keys: ['expires_at'],
   invocations: ['expires_at'],

@@ -9,6 +9,9 @@ export const ADVICE: Readonly<Record<Reason, string>> = {
   PROJECT_MISMATCH: 'Leave `projectId` out, or send the id of the project of this key.',
   FEATURE_DISABLED: 'The operator has switched this feature off.',
   TOKEN_REQUIRED: 'The call is for operators: run it on the machine of the service, with `--data`.',
+  CROSS_ORIGIN:
+    'Open the console over https or at localhost; behind a proxy, set `TABERN_PUBLIC_URL`. ' +
+    'Programs send an API key.',
   URL_SIGNATURE_INVALID: 'The signed URL was changed. Request a new one.',
   MALFORMED_JSON: 'The body is not valid JSON, or nests deeper than 32 levels.',
   MALFORMED_REQUEST: 'The request is not valid HTTP.',

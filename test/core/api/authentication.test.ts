@@ -25,7 +25,9 @@ function authenticatorOf(...keys: string[]) {
       uses.push(at);
     },
   };
-  const entrance = authenticator({ store, tokens: TOKENS, now: clock.now, steady: clock.now });
+  const loginCaller = async (login: string) => ({ kind: 'project', projectId: login }) as const;
+  const clocks = { now: clock.now, steady: clock.now };
+  const entrance = authenticator({ store, tokens: TOKENS, loginCaller, ...clocks });
   return { enter: entrance.authenticate, forgetKey: entrance.forgetKey, clock, live, asked, uses };
 }
 
@@ -46,6 +48,16 @@ test('an API key authenticates its project, other text does not', async () => {
     const fault = await faultOf(enter({ 'x-svc-api-key': text }));
     assert.is(fault.reason, 'API_KEY_INVALID');
     assert.is(fault.message, 'Invalid API key.');
+  }
+});
+
+test('a login of the console is found by its own metadata only', async () => {
+  const { enter, asked } = authenticatorOf();
+  const caller = { kind: 'project', projectId: 'login' } as const;
+  assert.equal(await enter({ 'x-console-login': 'login' }), caller);
+  assert.is(asked.times, 0);
+  for (const metadata of [{ 'x-svc-api-key': 'login' }, { authorization: 'Bearer login' }]) {
+    assert.is((await faultOf(enter(metadata))).reason, 'API_KEY_INVALID');
   }
 });
 

@@ -1,0 +1,152 @@
+/**
+ * Logins of the console: what the cookie of a browser stands for. created -> used ... -> ended: by
+ * a logout, 12 hours after its last use, or with its API key. A login is stored as the hash of its
+ * text. One-time codes are in memory: a restart ends them, and they last a minute.
+ */
+import { randomBytes } from 'node:crypto';
+import type {
+  ConsoleLogin,
+  ConsoleLoginServiceService,
+} from '../../proto/gen/tabern/v1/console_logins.pb.ts';
+import { Fault, invalidField } from '../../proto/rpc/errors.ts';
+import { type Authenticate, hashOf, type ProjectCaller } from '../api/authentication.ts';
+import type { MachineCaller, Service } from '../api/interceptors.ts';
+import { openRate } from '../common/rate-limit.ts';
+import type { ConsoleLoginRow } from '../store/types/logins.ts';
+import type { Store } from '../store/types.ts';
+
+/** Since the last use. Ours: a working day. */
+const LOGIN_MS = 12 * 3_600_000;
+/** A use is stored once in it. */
+const USE_MS = 60_000;
+/** Of a project. Ours: far more than its users have browsers. */
+const LOGINS_MAX = 1_000;
+const CODE_MS = 60_000;
+/** Ours: a command of the operator makes each. */
+const CODES_MAX = 1_000;
+/** Attempts of one client's address. */
+const ATTEMPTS = { limit: 10, periodMs: 60_000, what: 'login attempts' };
+/** Longer texts are none of ours. */
+const TEXT_MAX_CHARS = 4_096;
+
+type LoginStore = Pick<
+  Store,
+  'addConsoleLogin' | 'findConsoleLogin' | 'extendConsoleLogin' | 'removeConsoleLogin'
+>;
+type Clocks = {
+  now: () => number;
+  /** Monotonic. */
+  steady: () => number;
+};
+
+export type ConsoleLogins = ReturnType<typeof openConsoleLogins>;
+
+export function openConsoleLogins({ store, now, steady }: { store: LoginStore } & Clocks) {
+  const codes = openCodes(steady);
+
+  async function find(text: string, { use }: { use: boolean }): Promise<ConsoleLoginRow> {
+    const [hash, at] = [hashOf(text), now()];
+    const row = await store.findConsoleLogin({ hash, at });
+    if (row === undefined) throw invalidKey();
+    if (!use || row.expiresAt - at > LOGIN_MS - USE_MS) return row;
+    const expiresAt = at + LOGIN_MS;
+    await store.extendConsoleLogin({ hash, expiresAt });
+    return { ...row, expiresAt };
+  }
+
+  return {
+    codes,
+    find,
+    /** Returns its text. */
+    async add({ projectId, keyId }: { projectId: string; keyId?: string | undefined }) {
+      const text = randomBytes(32).toString('base64url');
+      const at = now();
+      const login = { hash: hashOf(text), projectId, keyId: keyId ?? null };
+      const times = { at, expiresAt: at + LOGIN_MS };
+      await store.addConsoleLogin({ ...login, ...times, max: LOGINS_MAX });
+      return text;
+    },
+    remove: (text: string) => store.removeConsoleLogin(hashOf(text)),
+    /**
+     * The caller of a request with that login, which counts as a use. Throws API_KEY_INVALID. Not
+     * cached: a logout and a revocation take effect at once.
+     */
+    async caller(text: string): Promise<ProjectCaller> {
+      const { projectId, keyId } = await find(text, { use: true });
+      return { kind: 'project', projectId, ...(keyId !== null && { keyId }) };
+    },
+  };
+}
+
+/** One-time codes by their hashes. */
+function openCodes(steady: () => number) {
+  const known = new Map<string, { projectId: string; until: number }>();
+  const nameOf = (code: string) => hashOf(code).toString('base64');
+  return {
+    /** A code, and for how long it is valid. */
+    add(projectId: string): { code: string; lifeMs: number } {
+      const at = steady();
+      for (const [name, { until }] of known) {
+        if (until <= at || known.size >= CODES_MAX) known.delete(name);
+      }
+      const code = randomBytes(32).toString('base64url');
+      known.set(nameOf(code), { projectId, until: at + CODE_MS });
+      return { code, lifeMs: CODE_MS };
+    },
+    /** The project of a valid code, which is used up. */
+    take(code: string): string | undefined {
+      const name = nameOf(code);
+      const found = known.get(name);
+      known.delete(name);
+      return found && steady() < found.until ? found.projectId : undefined;
+    },
+  };
+}
+
+export function consoleLoginService(
+  options: { logins: ConsoleLogins; authenticate: Authenticate } & Pick<Clocks, 'steady'>,
+): Service<typeof ConsoleLoginServiceService, MachineCaller> {
+  const { logins, authenticate, steady } = options;
+  const attempts = openRate({ ...ATTEMPTS, now: steady });
+
+  /** Compares hashes only, so the duration of a refusal tells nothing about the text. */
+  async function ownerOf(
+    credential: { $case: 'apiKey' | 'code'; value: string } | undefined,
+  ): Promise<{ projectId: string; keyId?: string | undefined }> {
+    if (credential === undefined) throw invalidField('credential', 'must be given.');
+    const { $case, value } = credential;
+    if (value === '' || value.length > TEXT_MAX_CHARS) throw invalidKey();
+    if ($case === 'code') {
+      const projectId = logins.codes.take(value);
+      if (projectId !== undefined) return { projectId };
+      const problem = 'The link has expired or was used already.';
+      throw new Fault('API_KEY_INVALID', `${problem} Run \`tabern console\` again.`);
+    }
+    const caller = await authenticate({ 'x-svc-api-key': value });
+    if (caller.kind !== 'project') throw invalidKey();
+    return caller;
+  }
+
+  return {
+    async createConsoleLogin({ credential, client }) {
+      attempts.take(client);
+      const text = await logins.add(await ownerOf(credential));
+      return { text, login: toProto(await logins.find(text, { use: false })) };
+    },
+    async getConsoleLogin({ text, use }) {
+      return { login: toProto(await logins.find(text, { use })) };
+    },
+    async deleteConsoleLogin({ text }) {
+      await logins.remove(text);
+      return {};
+    },
+  };
+}
+
+function invalidKey(): Fault {
+  return new Fault('API_KEY_INVALID', 'Invalid API key.');
+}
+
+function toProto({ expiresAt, keyId, ...row }: ConsoleLoginRow): ConsoleLogin {
+  return { ...row, keyId: keyId ?? undefined, expiresAt: new Date(expiresAt) };
+}

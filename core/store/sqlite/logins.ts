@@ -1,0 +1,38 @@
+/** Logins of the console in SQLite. */
+import type { LoginOps } from '../types/logins.ts';
+import { queries } from './engine/statements.ts';
+import type { Tx } from './engine/transaction.ts';
+
+export function loginOps(tx: Tx): LoginOps {
+  const { row, write } = queries(tx);
+  // Index console_logins_by_expiry.
+  const expire = write<[object]>('DELETE FROM console_logins WHERE expires_at <= @at');
+  const insert = write<[object]>(`
+    INSERT INTO console_logins (hash, project_id, key_id, created_at, expires_at)
+    VALUES (@hash, @projectId, @keyId, @at, @expiresAt)`);
+  // Index console_logins_by_project.
+  const trim = write<[object]>(`
+    DELETE FROM console_logins WHERE hash IN (
+      SELECT hash FROM console_logins WHERE project_id = @projectId
+      ORDER BY created_at DESC, rowid DESC LIMIT -1 OFFSET @max)`);
+  return {
+    addConsoleLogin(wanted) {
+      expire(wanted);
+      insert(wanted);
+      trim(wanted);
+    },
+    findConsoleLogin: row(`
+      SELECT logins.project_id AS projectId, projects.name AS projectName,
+        logins.key_id AS keyId, logins.expires_at AS expiresAt
+      FROM console_logins AS logins
+      JOIN projects ON projects.id = logins.project_id
+      LEFT JOIN api_keys ON api_keys.public_id = logins.key_id
+      WHERE logins.hash = @hash AND logins.expires_at > @at
+        AND (logins.key_id IS NULL
+          OR (api_keys.project_id = logins.project_id AND api_keys.revoked_at IS NULL))`),
+    extendConsoleLogin: write(
+      'UPDATE console_logins SET expires_at = MAX(expires_at, @expiresAt) WHERE hash = @hash',
+    ),
+    removeConsoleLogin: write('DELETE FROM console_logins WHERE hash = ?'),
+  };
+}
