@@ -21,6 +21,9 @@ import { errors, SECURITY_HEADERS } from './http/errors.ts';
 import { counted } from './process/metrics.ts';
 import { isPublished, operationsOf, readContract } from './rest/operations.ts';
 import { routeOf, transcoder } from './rest/transcode.ts';
+import { watchChanges } from './routes/console/changes.ts';
+import { addLogins } from './routes/console/login.ts';
+import { addConsolePages, type ConsoleFiles, consoleHeaders } from './routes/console/pages.ts';
 import { addDocs } from './routes/docs.ts';
 import { BUILDS_PATH, createBuild } from './routes/files/builds.ts';
 import { contextContent, isContentUpload } from './routes/files/contexts.ts';
@@ -47,6 +50,8 @@ import { vetted } from './webhooks/endpoint-check.ts';
 import type { Guard } from './webhooks/ssrf-guard.ts';
 
 type GatewayDeps = {
+  /** Undefined when the setting removes the console. */
+  console?: ConsoleDeps | undefined;
   clients: Clients;
   gatewayToken: string;
   guard: Guard;
@@ -58,6 +63,9 @@ type GatewayDeps = {
   draining: AbortSignal;
 };
 
+/** `files`: undefined when the page is not built; its API is served all the same. */
+type ConsoleDeps = { files: ConsoleFiles; heartbeatMs?: number | undefined };
+
 /** The application; `callback()` returns the request listener for node's http server. */
 export function openApp(deps: GatewayDeps): Koa<State> {
   const { clients, guard, log, draining, metrics = NO_METRICS } = deps;
@@ -65,10 +73,11 @@ export function openApp(deps: GatewayDeps): Koa<State> {
   app.use(opened(log, draining));
   if (metrics !== NO_METRICS) app.use(counted(metrics));
   app.use(errors(log));
+  if (deps.console !== undefined) app.use(consoleHeaders);
   app.use(checked(draining));
   app.use(contextContent(deps));
   app.use(recordingBytes(deps));
-  app.use(auth(clients));
+  app.use(auth({ ...deps, hasConsole: deps.console !== undefined }));
   app.use(routes({ ...deps, clients: withTabs({ ...deps, clients: vetted(clients, guard) }) }));
   app.use(unrouted);
   // Failures while an answer is written: the client has disconnected.
@@ -103,13 +112,23 @@ function routes(deps: Omit<GatewayDeps, 'guard' | 'log'>): Middleware {
   router.post(EXTENSIONS_PATH, createExtension(clients, registry, enter));
   router.post(UPLOADS_ROUTE, uploadFile(deps, enter));
   router.post(INVOKE_ROUTE, preferWait({ clients, operations, draining }));
+  addConsole(router, deps);
   for (const operation of operations) {
+    if (deps.console === undefined && !isPublished(operation)) continue;
     router[operation.verb](
       routeOf(operation.template),
       transcoder(operation, { clients, publicUrl, draining }),
     );
   }
   return router.routes() as unknown as Middleware;
+}
+
+function addConsole(router: Router<State>, deps: Omit<GatewayDeps, 'guard' | 'log'>): void {
+  if (deps.console === undefined) return;
+  const { files, heartbeatMs } = deps.console;
+  addLogins(router, deps);
+  router.get('/console/api/v1/changes', watchChanges({ ...deps, heartbeatMs }));
+  if (files !== undefined) addConsolePages(router, files);
 }
 
 /** Sets the request id and standard headers, logs the request, and lingers after the answer. */

@@ -35,6 +35,7 @@ import {
 import { shareConnections } from './http/connections.ts';
 import { clientErrors, rawAnswer } from './http/errors.ts';
 import type { HandOver } from './process/runner-process.ts';
+import { type ConsoleFiles, readConsole } from './routes/console/pages.ts';
 import { locator } from './sessions/runner-client.ts';
 import { isWebSocket, openTunnels } from './sessions/websocket-proxy.ts';
 import { startDispatcher } from './webhooks/sender-supervisor.ts';
@@ -65,6 +66,8 @@ export type GatewayParts = {
   handOver?: HandOver;
   /** DNS, for tests. */
   resolve?: Resolve;
+  /** Another page and shorter times, in tests. */
+  console?: { files?: ConsoleFiles; heartbeatMs?: number };
   /** In milliseconds; shorter in tests. */
   times?: ServerTimes;
   /** Smaller in tests. */
@@ -73,6 +76,8 @@ export type GatewayParts = {
 export type Gateway = AsyncDisposable & {
   /** The listening address, such as `http://127.0.0.1:4747`. */
   url: string;
+  /** Whether it serves the console's page. */
+  hasConsole: boolean;
   /** Drains and closes; a second call waits for the first. */
   close(): Promise<void>;
 };
@@ -81,6 +86,7 @@ export type Gateway = AsyncDisposable & {
 export async function startGateway(config: GatewayConfig, parts: GatewayParts): Promise<Gateway> {
   const { clients, gatewayToken, log } = parts;
   const draining = new AbortController();
+  const shown = config.console === 'on' ? { files: readConsole(), ...parts.console } : undefined;
   const guard = openGuard(config.webhookAllow, parts.resolve);
   const app = openApp({
     clients,
@@ -88,6 +94,7 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
     guard,
     log,
     publicUrl: config.publicUrl,
+    console: shown,
     metrics: parts.metrics,
     draining: draining.signal,
   });
@@ -120,7 +127,8 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
     closing ??= Promise.all([tunnels.close(), drain(server), dispatcher.close()]).then(() => {});
     return closing;
   };
-  return { url, close, [Symbol.asyncDispose]: close };
+  const hasConsole = shown?.files !== undefined;
+  return { url, hasConsole, close, [Symbol.asyncDispose]: close };
 }
 
 async function openServer(

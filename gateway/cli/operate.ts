@@ -1,6 +1,6 @@
 /**
- * The command table of operators: keys, projects, backup, restore, doctor. They run on the machine
- * of the data directory; folder operator/ has their code.
+ * The command table of operators: console, keys, projects, backup, restore, doctor. They run on the
+ * machine of the data directory; folder operator/ has their code.
  */
 import type { Env } from '../../proto/common/env.ts';
 import { environment } from '../config.ts';
@@ -22,6 +22,19 @@ const keys = () => import('./operator/keys.ts');
 const projects = () => import('./operator/projects.ts');
 
 export const OPERATE: readonly Command[] = [
+  operator('console', {
+    description: 'print a link that logs a browser in to the console, and open it',
+    example: 'tabern console --project default',
+    flags: [
+      flag('--project <project>', 'project that the login sees (id or name)', 'default'),
+      flag(
+        '--base-url <url>',
+        'URL of the service; default TABERN_BASE_URL, TABERN_PUBLIC_URL, or its own address',
+      ),
+      flag('--no-open', 'print the link only'),
+    ],
+    load: async () => (await import('./operator/console.ts')).openConsole,
+  }),
   operator('keys create <project>', {
     description: 'create an API key of a project (id or name); it is shown once',
     example: 'tabern keys create default --name ci',

@@ -2,7 +2,8 @@
  * Call data of a request: its API key, id, trace, deadline, and a signal that aborts when the
  * client disconnects. Core checks the key. A request that fails before the call to core has its key
  * checked first, so that a client without a key only ever receives 401 (proto/spec/errors.md 5).
- * The key of a request with a large body is checked before the body is read.
+ * The key of a request with a large body is checked before the body is read. A login of the console
+ * counts as a key, when its request comes from the console's own pages.
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -13,6 +14,7 @@ import { Fault } from '../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
 import { BODY_UNKEYED_MAX_BYTES, REQUEST_TIMEOUT_MS } from '../config.ts';
+import { type ConsolePlace, checkSameOrigin, loginOf, setCookie } from './console-cookie.ts';
 
 /** Published clients send X-BB-API-Key. Source: proto/spec/rest.md 1. */
 const KEY_HEADERS = ['x-svc-api-key', 'x-bb-api-key'] as const;
@@ -32,6 +34,8 @@ export type State = {
    * key is required.
    */
   call?: (timeoutMs?: number) => CallOptions;
+  /** The login of the console that the request counts with. */
+  login?: string;
   /** The answer of a generated route, before it is written. */
   answer?: JsonValue;
   /** Of a request with a large body: the project of its key. */
@@ -47,9 +51,17 @@ export function requestIdOf(request: IncomingMessage): string {
 /** Requests below these paths require a key; others do not. */
 const KEYED = ['/v1', '/console/api/v1'];
 
-export function auth(clients: Clients): Middleware<State> {
+type AuthDeps = ConsolePlace & { clients: Clients; hasConsole: boolean };
+
+export function auth({ clients, hasConsole, publicUrl }: AuthDeps): Middleware<State> {
+  const place = { publicUrl };
   return async (ctx, next) => {
     if (!KEYED.some((base) => `${ctx.path}/`.startsWith(`${base}/`))) return next();
+    const login = hasConsole && !hasKey(ctx.req) ? loginOf(ctx.req, place) : undefined;
+    if (login !== undefined) {
+      checkSameOrigin(ctx.req, place);
+      ctx.state.login = login;
+    }
     const metadata = callMetadata(ctx.req, ctx.state);
     const deadline = performance.now() + REQUEST_TIMEOUT_MS;
     const signal = goneSignal(ctx.res);
@@ -66,6 +78,9 @@ export function auth(clients: Clients): Middleware<State> {
     }
     try {
       await next();
+      if (login !== undefined && ctx.path.startsWith('/console/')) {
+        ctx.set('set-cookie', setCookie(ctx.req, login, place));
+      }
     } catch (error) {
       if (!isChecked && error instanceof Fault && !signal.aborted) {
         await clients.projects.listProjects({}, ctx.state.call());
@@ -75,17 +90,24 @@ export function auth(clients: Clients): Middleware<State> {
   };
 }
 
-/** Call options of a request. `key`: a key that is not in a header. */
+type Credentials = {
+  requestId: string;
+  /** A key that is not in a header. */
+  key?: string | undefined;
+  login?: string | undefined;
+  traceparent?: string | undefined;
+};
+
+/** Call options of a request. */
 export function callMetadata(
   request: IncomingMessage,
-  {
-    requestId,
-    key,
-    traceparent = traceparentOf(request),
-  }: { requestId: string; key?: string | undefined; traceparent?: string | undefined },
+  { requestId, key, login, traceparent = traceparentOf(request) }: Credentials,
 ): Record<string, string> {
-  return {
+  const keyed = () => ({
     'x-svc-api-key': key === undefined ? keyOf(request) : checkedKey(key),
+  });
+  return {
+    ...(login === undefined ? keyed() : { 'x-console-login': login }),
     'x-request-id': requestId,
     ...(traceparent === undefined ? {} : { traceparent }),
   };
@@ -95,6 +117,11 @@ export function callMetadata(
 export function traceparentOf({ headers }: IncomingMessage): string | undefined {
   const { traceparent } = headers;
   return isTraceparent(traceparent) ? traceparent : undefined;
+}
+
+/** Whether a header has a key, valid or not. */
+function hasKey({ headers }: IncomingMessage): boolean {
+  return KEY_HEADERS.some((name) => name in headers) || BEARER.test(headers.authorization ?? '');
 }
 
 /**

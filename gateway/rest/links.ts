@@ -2,7 +2,6 @@
  * Links in answers: core returns path and query, because it does not know the public address; the
  * gateway adds the origin. Pure.
  */
-import type { IncomingMessage } from 'node:http';
 import type { JsonValue } from '@bufbuild/protobuf';
 import type { Marks } from './messages.ts';
 
@@ -26,19 +25,4 @@ export function absoluteLinks(answer: JsonValue, links: Links, baseUrl: string):
 /** The origin for WebSockets: ws: for http:, wss: for https:. */
 export function websocketUrl(baseUrl: string): string {
   return baseUrl.replace(/^http/, 'ws');
-}
-
-/**
- * The origin of the request, used without TABERN_PUBLIC_URL: the scheme of the listener, not of a
- * proxy in front. The Host header affects only its own answer; without a valid one, the socket's
- * address is used.
- */
-export function baseUrlOf({ req }: { req: IncomingMessage }): string {
-  const scheme = 'encrypted' in req.socket ? 'https' : 'http';
-  const host = req.headers.host ?? '';
-  const url = /^[\w.:[\]-]+$/.test(host) ? URL.parse(`${scheme}://${host}`) : null;
-  if (url) return url.origin;
-  const { localAddress = '127.0.0.1', localPort } = req.socket;
-  const own = localAddress.includes(':') ? `[${localAddress}]` : localAddress;
-  return `${scheme}://${own}:${localPort}`;
 }

@@ -12,11 +12,12 @@ import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
 import type { State } from '../http/auth.ts';
+import { baseUrlOf } from '../http/base-url.ts';
 import { readJson } from '../http/body.ts';
 import { waiting } from '../http/long-poll.ts';
 import { withTexts, written } from './json-texts.ts';
 import { checkBody, checkText, type JsonObject } from './json-validation.ts';
-import { absoluteLinks, baseUrlOf } from './links.ts';
+import { absoluteLinks } from './links.ts';
 import { messageOf } from './messages.ts';
 import { callerOf, jsonName, type Operation, render } from './operations.ts';
 

@@ -45,8 +45,12 @@ const KNOWN: Readonly<Record<string, Schema>> = {
   'google.protobuf.Timestamp': { type: 'string', format: 'date-time' },
 };
 
-/** The whole document as JSON. */
-export function describe(registry: FileRegistry, operations: readonly Operation[]): Schema {
+/** The whole document as JSON. `more`: paths that are not published. */
+export function describe(
+  registry: FileRegistry,
+  operations: readonly Operation[],
+  more: Readonly<Record<string, object>> = {},
+): Schema {
   const schemas = new Map<string, Schema>([['Error', ERROR]]);
   const described = { comments: commentsOf(registry), schemas };
   const paths: Record<string, Schema> = structuredClone({
@@ -61,6 +65,7 @@ export function describe(registry: FileRegistry, operations: readonly Operation[
     ...START_PATHS,
     ...UPLOADS_PATHS,
     ...RECORDINGS_PATHS,
+    ...more,
   });
   for (const operation of operations) {
     const template = operation.template.replace(/\{(\w+)\}/g, (_, field) => {

@@ -27,10 +27,18 @@ export async function ready(
   return false;
 }
 
-/** A quickstart until the key was used; later the address only. Core's address is a socket. */
-export function announce(address: string, first: First | undefined, env: Env): void {
+type Announced = {
+  /** Core's address is a socket. */
+  address: string;
+  first: First | undefined;
+  hasConsole: boolean;
+};
+
+/** A quickstart until the key was used; later the addresses only. */
+export function announce({ address, first, hasConsole }: Announced, env: Env): void {
+  const page = hasConsole ? `${address}/console` : undefined;
   if (first === undefined) {
-    process.stdout.write(`${address}\n`);
+    process.stdout.write(`${address}\n${page === undefined ? '' : `console: ${page}\n`}`);
     return;
   }
   // a key that the operator configured is not printed
@@ -51,7 +59,7 @@ export function announce(address: string, first: First | undefined, env: Env): v
   process.stdout.write(`tabern is ready.
 
   ${isCore ? 'core      ' : 'base URL  '}  ${address}
-  project id  ${first.projectId}
+${page === undefined ? '' : `  console     ${page}\n`}  project id  ${first.projectId}
   API key     ${key}   (${note})
 
 ${isCore ? gateway : tryIt}`);

@@ -35,7 +35,9 @@ export async function serve(env: Env): Promise<number> {
   const { signal } = ending;
   const isReady = ready(core.clients, { gatewayToken: gatewayTokenOf(config), signal });
   const shown = isReady.then((is) => {
-    if (is) announce(config.publicUrl ?? gateway.url, core.firstStart, env);
+    if (!is) return;
+    const address = config.publicUrl ?? gateway.url;
+    announce({ address, first: core.firstStart, hasConsole: gateway.hasConsole }, env);
   });
 
   const end = await Promise.race([stopped, runner.refused]);
@@ -55,7 +57,7 @@ export async function serveCore(env: Env): Promise<number> {
   const metrics = await metricsOf(listen, 'core');
   const { core, log } = await openCore(env, metrics);
   await using _shown = await showMetrics(listen, metrics, { log });
-  announce(core.address, core.firstStart, env);
+  announce({ address: core.address, first: core.firstStart, hasConsole: false }, env);
   log.info({ end: await stopped }, 'ending');
   await core.close();
   await endTracing();

@@ -8,7 +8,8 @@ import type { Context, Middleware } from 'koa';
 import { invalidField } from '../../../proto/rpc/errors.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import { goneSignal, type State } from '../../http/auth.ts';
-import { baseUrlOf, websocketUrl } from '../../rest/links.ts';
+import { baseUrlOf } from '../../http/base-url.ts';
+import { websocketUrl } from '../../rest/links.ts';
 import { credentialOf, presentedBy, targetOf } from '../../sessions/credentials.ts';
 import {
   bytesFromSessionServer,

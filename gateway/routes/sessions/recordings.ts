@@ -10,8 +10,8 @@ import { must } from '../../../proto/common/must.ts';
 import type { GetReplayResponse } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import { callAsGateway, type State } from '../../http/auth.ts';
+import { baseUrlOf } from '../../http/base-url.ts';
 import { begun } from '../../http/blob-stream.ts';
-import { baseUrlOf } from '../../rest/links.ts';
 import { answers, BINARY, FAILURE, ID, inPath, SIGNED, TEXT } from '../openapi-parts.ts';
 
 export const REPLAY_ROUTE = '/v1/sessions/:id/replays/:pageId';

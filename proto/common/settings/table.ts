@@ -66,6 +66,10 @@ const TABLE = {
   ),
   TLS_CERT_FILE: text(GATEWAY, 'PEM file of the certificate and its chain; enables https and wss'),
   TLS_KEY_FILE: text(GATEWAY, 'PEM file of the private key; SIGHUP reloads both files'),
+  CONSOLE: choice(GATEWAY, 'off removes the console, /console, with its API and its logins', {
+    range: ['on', 'off'],
+    default: 'on',
+  }),
   METRICS_LISTEN: listen(METERED, 'host:port of GET /metrics; disabled when absent'),
   CORE: text(
     DIALLERS,

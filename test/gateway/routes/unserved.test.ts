@@ -42,7 +42,8 @@ test('a GET of a WebSocket URL is 426 with Upgrade', async () => {
     assert.is(answer.headers['upgrade'], 'websocket', path);
     assert.match(String(answer.headers['connection']), /upgrade/i);
   }
-  assert.is((await ask(gateway.url, 'GET', '/', { headers: STRANGER })).status, 404);
+  const home = await ask(gateway.url, 'GET', '/', { headers: STRANGER });
+  assert.equal([home.status, home.headers['location']], [302, '/console']);
   assert.is((await ask(gateway.url, 'POST', '/connect', { headers: STRANGER })).status, 404);
 });
 

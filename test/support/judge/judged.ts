@@ -7,6 +7,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { operationsOf, readContract } from '../../../gateway/rest/operations.ts';
+import { CONSOLE_PATHS } from '../../../gateway/routes/console/paths.ts';
 import { describe } from '../../../gateway/routes/openapi.ts';
 import { type Description, type Judge, openJudge, type Seen } from './judge.ts';
 import { overhear } from './overheard.ts';
@@ -64,10 +65,10 @@ function follow(one: Socket, other: Socket): void {
 }
 
 /**
- * The body of GET /openapi.json, and the console's operations; not requested, because the service
+ * The body of GET /openapi.json, and the console's routes; not requested, because the service
  * may be down when its response is checked.
  */
 function published(): Description {
   const registry = readContract();
-  return describe(registry, operationsOf(registry)) as Description;
+  return describe(registry, operationsOf(registry), CONSOLE_PATHS) as Description;
 }

@@ -1,0 +1,139 @@
+/**
+ * GET /console/api/v1/changes?topics=sessions,builds: changes of the project as server-sent events.
+ * The data of each is `{"kind", "ids", "version"}`; its id is the version, from which the next
+ * connection continues (Last-Event-ID, or `after` in the query). `event: heartbeat` each 15 s keeps
+ * the connection open. `event: end` is sent when the login ends; after all other ends the client
+ * connects again.
+ */
+import { Readable } from 'node:stream';
+import type { RouterMiddleware } from '@koa/router';
+import type { Context } from 'koa';
+import { must } from '../../../proto/common/must.ts';
+import type { ConsoleKind, WatchChangesResponse } from '../../../proto/gen/tabern/v1/console.pb.ts';
+import { asFault, Fault, invalidField } from '../../../proto/rpc/errors.ts';
+import type { Clients } from '../../../proto/rpc/services.ts';
+import { openShares } from '../../../proto/sharing/shares.ts';
+import { REQUEST_TIMEOUT_MS } from '../../config.ts';
+import { callAsGateway, type State } from '../../http/auth.ts';
+
+/** Ours: proxies close a connection that is idle for 30 to 60 s. The login is checked as often. */
+const HEARTBEAT_MS = 15_000;
+/** Of one answer; the browser then connects again. */
+const STREAM_MAX_MS = 3_600_000;
+/** Open answers, in shares by project: one project may have half. Ours. */
+const STREAMS_MAX = 4_096;
+/** In milliseconds, between two connections of a browser. */
+const RETRY_MS = 2_000;
+
+/** Names of kinds in the query. */
+export const TOPICS: ReadonlyMap<string, ConsoleKind> = new Map(
+  (
+    [
+      ...['SESSIONS', 'INVOCATIONS', 'BUILDS', 'DELIVERIES'],
+      ...['FUNCTIONS', 'WEBHOOKS', 'CONTEXTS'],
+    ] as ConsoleKind[]
+  ).map((kind) => [kind.toLowerCase(), kind]),
+);
+
+type ChangesDeps = {
+  clients: Pick<Clients, 'console' | 'consoleLogins' | 'projects'>;
+  gatewayToken: string;
+  /** Aborts when the gateway closes. */
+  draining: AbortSignal;
+  /** Shorter in tests. */
+  heartbeatMs?: number | undefined;
+};
+
+export function watchChanges(deps: ChangesDeps): RouterMiddleware<State> {
+  const { clients, draining, heartbeatMs = HEARTBEAT_MS } = deps;
+  const streams = openShares(STREAMS_MAX);
+  return async (ctx) => {
+    const kinds = kindsIn(ctx.query['topics']);
+    const call = must(ctx.state.call, 'a key');
+    const { projects } = await clients.projects.listProjects({}, call());
+    const { id } = must(projects[0], 'the project of the key');
+    if (!streams.acquire(id, 1)) {
+      throw new Fault('CONCURRENCY_LIMIT', 'Too many open consoles of this project.');
+    }
+    const closed = new AbortController();
+    ctx.res.once('close', () => {
+      streams.release(id, 1);
+      closed.abort();
+    });
+    const wanted = { kinds, after: versionIn(ctx.get('last-event-id') || ctx.query['after']) };
+    const signal = AbortSignal.any([closed.signal, draining]);
+    const options = { ...call(STREAM_MAX_MS), signal };
+    const changes = clients.console.watchChanges(wanted, options)[Symbol.asyncIterator]();
+    const first = await changes.next(); // a refusal is an answer
+    ctx.set('x-accel-buffering', 'no');
+    ctx.type = 'text/event-stream';
+    const check = checkOf(ctx as Context, deps);
+    ctx.body = Readable.from(events({ changes, first, check, heartbeatMs }));
+  };
+}
+
+/** Throws when the credential of the request has ended. It does not count as a use. */
+function checkOf(ctx: Context, { clients, gatewayToken }: ChangesDeps): () => Promise<unknown> {
+  const { login: text, call } = ctx.state as State;
+  if (text === undefined) return () => clients.projects.listProjects({}, call?.());
+  const ofGateway = callAsGateway(ctx, gatewayToken);
+  const wanted = { text, use: false };
+  return () => clients.consoleLogins.getConsoleLogin(wanted, ofGateway(REQUEST_TIMEOUT_MS));
+}
+
+type Watched = {
+  changes: AsyncIterator<WatchChangesResponse>;
+  first: IteratorResult<WatchChangesResponse>;
+  check: () => Promise<unknown>;
+  heartbeatMs: number;
+};
+
+async function* events({ changes, first, check, heartbeatMs }: Watched): AsyncGenerator<string> {
+  yield `retry: ${RETRY_MS}\n\n`;
+  let next: Promise<IteratorResult<WatchChangesResponse>> = Promise.resolve(first);
+  try {
+    for (;;) {
+      const result = await within(heartbeatMs, next);
+      if (result === undefined) {
+        await check();
+        yield 'event: heartbeat\ndata: {}\n\n';
+        continue;
+      }
+      if (result.done) return;
+      const { kind, ids, version } = result.value;
+      yield `id: ${version}\ndata: ${JSON.stringify({ kind, ids, version })}\n\n`;
+      next = changes.next();
+      next.catch(() => undefined); // awaited above, after a heartbeat at the latest
+    }
+  } catch (error) {
+    if (asFault(error).row.http === 401) yield 'event: end\ndata: {}\n\n';
+  }
+}
+
+/** Undefined when it takes longer. */
+async function within<T>(ms: number, value: Promise<T>): Promise<T | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => resolve(undefined), ms);
+  try {
+    return await Promise.race([value, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** All kinds without topics. */
+function kindsIn(topics: string | string[] | undefined): ConsoleKind[] {
+  if (topics === undefined) return [];
+  const names = Array.isArray(topics) ? topics : topics.split(',');
+  return names.map((name) => {
+    const kind = TOPICS.get(name);
+    if (kind !== undefined) return kind;
+    const known = [...TOPICS.keys()].join(', ');
+    throw invalidField('topics', `must be names of ${known}, separated by commas.`);
+  });
+}
+
+/** Undefined for an id that this service did not send: everything is read again. */
+function versionIn(id: string | string[] | undefined): number | undefined {
+  return typeof id === 'string' && /^\d{1,16}$/.test(id) ? Number(id) : undefined;
+}

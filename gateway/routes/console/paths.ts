@@ -1,0 +1,109 @@
+/**
+ * Descriptions of the console's own routes. They are no part of the published interface, so
+ * /openapi.json does not contain them; tests check answers against them.
+ */
+import {
+  ASSET,
+  answers,
+  BINARY,
+  FAILURE,
+  inPath,
+  json,
+  keyless,
+  query,
+  TEXT,
+  texts,
+} from '../openapi-parts.ts';
+
+/** Of `/console/p/{project}/sessions/{id}` and what may follow. Ours. */
+const DEPTH_MAX = 6;
+const HTML = answers('HTML.', { 'text/html': TEXT });
+const IMAGES = { 'image/svg+xml': BINARY, 'image/png': BINARY, 'application/wasm': BINARY };
+
+const LOGIN = {
+  type: 'object',
+  required: ['kind', 'keyId', 'expiresAt'],
+  properties: {
+    kind: { enum: ['key', 'code'] },
+    keyId: { type: ['string', 'null'] },
+    expiresAt: { type: 'string', format: 'date-time' },
+  },
+};
+const LOGGED_IN = {
+  type: 'object',
+  required: ['projectId', 'projectName', 'login'],
+  properties: {
+    projectId: { type: 'string' },
+    projectName: { type: 'string' },
+    login: LOGIN,
+  },
+};
+const SERVICE = {
+  type: 'object',
+  required: ['version', 'baseUrl', 'topics'],
+  properties: {
+    ...texts('version', 'baseUrl').properties,
+    topics: { type: 'array', items: { type: 'string' } },
+  },
+};
+const ME = {
+  type: 'object',
+  required: [...LOGGED_IN.required, 'service'],
+  properties: {
+    ...LOGGED_IN.properties,
+    login: { anyOf: [LOGIN, { type: 'null' }] },
+    service: SERVICE,
+  },
+};
+
+const pages = Array.from({ length: DEPTH_MAX + 1 }, (_, depth) => {
+  const names = Array.from({ length: depth }, (_, at) => `part${at}`);
+  const path = ['/console', ...names.map((name) => `{${name}}`)].join('/');
+  const parameters = names.map(inPath);
+  return [path, keyless(`console${depth}`, 'The page.', { parameters, responses: HTML })] as const;
+});
+
+function post(operationId: string, summary: string, responses: object) {
+  return { post: { operationId, summary, security: [], responses } };
+}
+
+export const CONSOLE_PATHS: Readonly<Record<string, object>> = {
+  ...Object.fromEntries(pages),
+  '/': keyless('consoleHome', 'Leads to the console, or is a connection to a session.', {
+    responses: {
+      101: { description: 'Switched to WebSocket.' },
+      302: { description: 'The console.', content: { 'text/html': TEXT, 'text/plain': TEXT } },
+      default: FAILURE,
+    },
+  }),
+  '/console/assets/{file}': keyless('consoleAsset', 'An asset of the page.', {
+    parameters: [inPath('file')],
+    responses: {
+      304: { description: 'Not modified.' },
+      ...answers('A built file.', { ...ASSET, ...IMAGES }),
+    },
+  }),
+  '/console/login': {
+    ...keyless('consoleLoginPage', 'The page.', { responses: HTML }),
+    ...post('logIn', 'Logs in.', answers('Logged in.', json(LOGGED_IN))),
+  },
+  '/console/logout': {
+    ...keyless('consoleLogoutPage', 'The page.', { responses: HTML }),
+    ...post('logOut', 'Logs out.', { 204: { description: 'Done.' }, default: FAILURE }),
+  },
+  '/console/api/v1/me': {
+    get: {
+      operationId: 'getMe',
+      summary: 'The project and the login of the request.',
+      responses: answers('The caller.', json(ME)),
+    },
+  },
+  '/console/api/v1/changes': {
+    get: {
+      operationId: 'watchChanges',
+      summary: 'Changes as server-sent events.',
+      parameters: [query('topics', 'Names of kinds.'), query('after', 'A version.')],
+      responses: answers('Events.', { 'text/event-stream': TEXT }),
+    },
+  },
+};
