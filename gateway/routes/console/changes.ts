@@ -10,9 +10,8 @@ import type { RouterMiddleware } from '@koa/router';
 import type { Context } from 'koa';
 import { must } from '../../../proto/common/must.ts';
 import type { ConsoleKind, WatchChangesResponse } from '../../../proto/gen/tabern/v1/console.pb.ts';
-import { asFault, Fault, invalidField } from '../../../proto/rpc/errors.ts';
+import { asFault, invalidField } from '../../../proto/rpc/errors.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
-import { openShares } from '../../../proto/sharing/shares.ts';
 import { REQUEST_TIMEOUT_MS } from '../../config.ts';
 import { callAsGateway, type State } from '../../http/auth.ts';
 
@@ -20,8 +19,8 @@ import { callAsGateway, type State } from '../../http/auth.ts';
 const HEARTBEAT_MS = 15_000;
 /** Of one answer; the browser then connects again. */
 const STREAM_MAX_MS = 3_600_000;
-/** Open answers, in shares by project: one project may have half. Ours. */
-const STREAMS_MAX = 4_096;
+/** A refusal of core arrives within this; a first change may not. Ours. */
+const REFUSAL_MS = 250;
 /** In milliseconds, between two connections of a browser. */
 const RETRY_MS = 2_000;
 
@@ -44,38 +43,32 @@ type ChangesDeps = {
   heartbeatMs?: number | undefined;
 };
 
+/** Core limits the streams of a project. */
 export function watchChanges(deps: ChangesDeps): RouterMiddleware<State> {
   const { clients, draining, heartbeatMs = HEARTBEAT_MS } = deps;
-  const streams = openShares(STREAMS_MAX);
   return async (ctx) => {
     const kinds = kindsIn(ctx.query['topics']);
-    const call = must(ctx.state.call, 'a key');
-    const { projects } = await clients.projects.listProjects({}, call());
-    const { id } = must(projects[0], 'the project of the key');
-    if (!streams.acquire(id, 1)) {
-      throw new Fault('CONCURRENCY_LIMIT', 'Too many open consoles of this project.');
-    }
+    const after = versionIn(ctx.get('last-event-id') || ctx.query['after']);
     const closed = new AbortController();
-    ctx.res.once('close', () => {
-      streams.release(id, 1);
-      closed.abort();
-    });
-    const wanted = { kinds, after: versionIn(ctx.get('last-event-id') || ctx.query['after']) };
+    ctx.res.once('close', () => closed.abort());
     const signal = AbortSignal.any([closed.signal, draining]);
-    const options = { ...call(STREAM_MAX_MS), signal };
-    const changes = clients.console.watchChanges(wanted, options)[Symbol.asyncIterator]();
-    const first = await changes.next(); // a refusal is an answer
+    const options = { ...must(ctx.state.call, 'a key')(STREAM_MAX_MS), signal };
+    const changes = clients.console.watchChanges({ kinds, after }, options)[Symbol.asyncIterator]();
+    const next = changes.next();
+    await within(REFUSAL_MS, next); // throws a refusal, which is an answer
     ctx.set('x-accel-buffering', 'no');
     ctx.type = 'text/event-stream';
     const check = checkOf(ctx as Context, deps);
-    ctx.body = Readable.from(events({ changes, first, check, heartbeatMs }));
+    ctx.body = Readable.from(events({ changes, next, check, heartbeatMs }));
   };
 }
 
 /** Throws when the credential of the request has ended. It does not count as a use. */
 function checkOf(ctx: Context, { clients, gatewayToken }: ChangesDeps): () => Promise<unknown> {
   const { login: text, call } = ctx.state as State;
-  if (text === undefined) return () => clients.projects.listProjects({}, call?.());
+  if (text === undefined) {
+    return () => clients.projects.listProjects({}, call?.(REQUEST_TIMEOUT_MS));
+  }
   const ofGateway = callAsGateway(ctx, gatewayToken);
   const wanted = { text, use: false };
   return () => clients.consoleLogins.getConsoleLogin(wanted, ofGateway(REQUEST_TIMEOUT_MS));
@@ -83,14 +76,16 @@ function checkOf(ctx: Context, { clients, gatewayToken }: ChangesDeps): () => Pr
 
 type Watched = {
   changes: AsyncIterator<WatchChangesResponse>;
-  first: IteratorResult<WatchChangesResponse>;
+  /** The first of them. */
+  next: Promise<IteratorResult<WatchChangesResponse>>;
   check: () => Promise<unknown>;
   heartbeatMs: number;
 };
 
-async function* events({ changes, first, check, heartbeatMs }: Watched): AsyncGenerator<string> {
+async function* events(watched: Watched): AsyncGenerator<string> {
+  const { changes, check, heartbeatMs } = watched;
+  let { next } = watched;
   yield `retry: ${RETRY_MS}\n\n`;
-  let next: Promise<IteratorResult<WatchChangesResponse>> = Promise.resolve(first);
   try {
     for (;;) {
       const result = await within(heartbeatMs, next);
@@ -103,15 +98,15 @@ async function* events({ changes, first, check, heartbeatMs }: Watched): AsyncGe
       const { kind, ids, version } = result.value;
       yield `id: ${version}\ndata: ${JSON.stringify({ kind, ids, version })}\n\n`;
       next = changes.next();
-      next.catch(() => undefined); // awaited above, after a heartbeat at the latest
     }
   } catch (error) {
     if (asFault(error).row.http === 401) yield 'event: end\ndata: {}\n\n';
   }
 }
 
-/** Undefined when it takes longer. */
+/** Undefined when it takes longer; then its failure is for the next that awaits it. */
 async function within<T>(ms: number, value: Promise<T>): Promise<T | undefined> {
+  value.catch(() => undefined);
   const { promise: late, resolve } = Promise.withResolvers<undefined>();
   const timer = setTimeout(() => resolve(undefined), ms);
   try {
