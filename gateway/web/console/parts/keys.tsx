@@ -1,6 +1,6 @@
 /** Keys of the page: what is shown now adds its own, and the help lists them. */
 import { signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 /** `keys`: one key, or two after one another, such as `g s`. */
 export type Key = { keys: string; does: string; run: () => void };
@@ -16,7 +16,7 @@ export function useKeys(keys: readonly Key[]): void {
   latest.current = keys;
   const names = keys.map((one) => one.keys).join();
   // `names` stands for the keys
-  useEffect(() => {
+  useLayoutEffect(() => {
     const own = latest.current.map(({ keys, does }) => {
       const run = () => latest.current.find((one) => one.keys === keys)?.run();
       return { keys, does, run };

@@ -10,6 +10,8 @@ type Props = {
   count: number;
   /** The row of the selection; -1 without one. */
   selected: number;
+  /** The row at the time of the picture, which is kept in view; -1 without one. */
+  near?: number;
   onSelect(row: number): void;
   /** The content of a row; undefined until it is read. */
   render(row: number): ComponentChildren | undefined;
@@ -18,7 +20,7 @@ type Props = {
 };
 
 export function VirtualList(props: Props) {
-  const { label, count, selected, onSelect, render, onWindow } = props;
+  const { label, count, selected, near = -1, onSelect, render, onWindow } = props;
   const box = useRef<HTMLDivElement>(null);
   const [place, setPlace] = useState({ top: 0, height: 600 });
   const scroll = { ...place, rowHeight: ROW_HEIGHT, count };
@@ -34,12 +36,8 @@ export function VirtualList(props: Props) {
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
-  useLayoutEffect(() => {
-    const element = box.current;
-    if (element === null || selected < 0) return;
-    const { scrollTop: top, clientHeight: height } = element;
-    element.scrollTop = scrolledTo(selected, { top, height, rowHeight: ROW_HEIGHT, count });
-  }, [selected, count]);
+  useInView(box, selected, count);
+  useInView(box, near, count);
 
   const rows = Array.from({ length: to - from }, (_, index) => from + index);
   return (
@@ -62,7 +60,13 @@ export function VirtualList(props: Props) {
     >
       <div class="virtual-all" role="presentation" style={{ height: count * ROW_HEIGHT }}>
         {rows.map((row) => (
-          <Row key={row} row={row} isSelected={row === selected} onSelect={onSelect}>
+          <Row
+            key={row}
+            row={row}
+            isSelected={row === selected}
+            isNear={row === near}
+            onSelect={onSelect}
+          >
             {render(row)}
           </Row>
         ))}
@@ -74,11 +78,12 @@ export function VirtualList(props: Props) {
 type RowProps = {
   row: number;
   isSelected: boolean;
+  isNear: boolean;
   onSelect(row: number): void;
   children?: ComponentChildren;
 };
 
-function Row({ row, isSelected, onSelect, children }: RowProps) {
+function Row({ row, isSelected, isNear, onSelect, children }: RowProps) {
   return (
     // biome-ignore lint/a11y/useFocusableInteractive: the list has the focus
     // biome-ignore lint/a11y/useKeyWithClickEvents: the list has the keys
@@ -87,12 +92,23 @@ function Row({ row, isSelected, onSelect, children }: RowProps) {
       class="virtual-row"
       role="option"
       aria-selected={isSelected}
+      data-near={isNear}
       style={{ transform: `translateY(${row * ROW_HEIGHT}px)` }}
       onClick={() => onSelect(row)}
     >
       {children ?? <span class="none">…</span>}
     </div>
   );
+}
+
+/** Scrolls to the row when it becomes another one. */
+function useInView(box: { current: HTMLDivElement | null }, row: number, count: number): void {
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (element === null || row < 0) return;
+    const { scrollTop: top, clientHeight: height } = element;
+    element.scrollTop = scrolledTo(row, { top, height, rowHeight: ROW_HEIGHT, count });
+  }, [box, row, count]);
 }
 
 /** Stays at the end when rows are added there. */

@@ -1,11 +1,17 @@
 /** The thread of a session's log: reads, parses, joins and filters, so that the page does not. */
 import { escaped } from '../format.ts';
 import { matching } from './filter.ts';
+import { laneOf, placeAt } from './lanes.ts';
 import type { FromThread, IndexedRow, ToThread } from './messages.ts';
 import { type ListName, type LogEntry, type LogModel, modelOf } from './model.ts';
 
 /** Ours: what a person reads of one message. */
 const ENTRY_MAX_CHARS = 200_000;
+
+/** Ours: a bar has about four pixels. */
+const LANE_PARTS = 300;
+
+type Load = Extract<ToThread, { type: 'load' }>;
 
 let entries: LogEntry[] = [];
 let model: LogModel = { cdp: [], net: [], console: [] };
@@ -15,7 +21,7 @@ let found: number[] = [];
 addEventListener('message', ({ data }: MessageEvent<ToThread>) => {
   switch (data.type) {
     case 'load':
-      void load(data.sessionId);
+      void load(data);
       break;
     case 'select':
       selection = { list: data.list, filter: data.filter };
@@ -24,14 +30,17 @@ addEventListener('message', ({ data }: MessageEvent<ToThread>) => {
     case 'rows':
       tell({ type: 'rows', from: data.from, rows: found.slice(data.from, data.to).map(rowAt) });
       break;
+    case 'time':
+      tell({ type: 'time', position: placeAt(model[selection.list], found, data.at) });
+      break;
     case 'entry':
       tellEntry(data.index);
       break;
   }
 });
 
-async function load(sessionId: string): Promise<void> {
-  const from = performance.now();
+async function load({ sessionId, from, to }: Load): Promise<void> {
+  const begun = performance.now();
   try {
     const answer = await fetch(`/v1/sessions/${encodeURIComponent(sessionId)}/logs`, {
       cache: 'no-store',
@@ -47,7 +56,13 @@ async function load(sessionId: string): Promise<void> {
     return;
   }
   const counts = { cdp: model.cdp.length, net: model.net.length, console: model.console.length };
-  tell({ type: 'loaded', counts, tookMs: performance.now() - from });
+  const range = { from, to: Math.max(to ?? from, model.cdp.at(-1)?.at ?? from) };
+  const lanes = {
+    cdp: laneOf(model.cdp, range, LANE_PARTS),
+    net: laneOf(model.net, range, LANE_PARTS),
+    console: laneOf(model.console, range, LANE_PARTS),
+  };
+  tell({ type: 'loaded', counts, range, lanes, tookMs: performance.now() - begun });
   select();
 }
 

@@ -13,6 +13,7 @@ import { isOpen, Labels, releaseAll } from '../sessions.tsx';
 import { Inspector } from './inspector.tsx';
 import { Picture } from './picture.tsx';
 import { TABS, type TabName, Tabs } from './tabs.tsx';
+import { Timeline } from './timeline.tsx';
 import { useLog } from './use-log.ts';
 
 export function SessionPage({ id }: { id: string }) {
@@ -51,6 +52,7 @@ function Open({ session, again }: { session: Session; again: () => void }) {
         <Picture session={session} canWatch={canWatch} isMine={isMine} ended={again} />
         <Inspector entry={log.entry} startedAt={startOf(session)} />
       </div>
+      {log.timeline !== undefined && <Timeline {...log.timeline} />}
       <Tabs session={session} tab={tab} log={log} />
     </div>
   );

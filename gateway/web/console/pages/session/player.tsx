@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { sentenceOf } from '../../data/api.ts';
 import { lengthText } from '../../data/format.ts';
+import { shown, wanted } from '../../data/playhead.ts';
 import { route, setQuery } from '../../data/router.ts';
 import type { ReplayPage, Session } from '../../data/types.ts';
 import { useKeys } from '../../parts/keys.tsx';
@@ -11,11 +12,13 @@ import { feed } from './feed.ts';
 const SPEEDS = [0.5, 1, 2, 4, 8];
 const STEP = 5;
 
+type Video = { current: HTMLVideoElement | null };
 type Props = { session: Session; pages: readonly ReplayPage[] };
 
 export function Player({ session, pages }: Props) {
-  const wanted = route.value.query.get('page');
-  const page = pages.find(({ pageId }) => pageId === wanted) ?? pages[0];
+  const chosen = route.value.query.get('page');
+  const page = pages.find(({ pageId }) => pageId === chosen) ?? pages[0];
+  const startedAt = Date.parse(session.startedAt ?? session.createdAt);
   const video = useRef<HTMLVideoElement>(null);
   const [error, setError] = useState<string>();
   const url = `/v1/sessions/${session.id}/replays/${page?.pageId ?? '0'}`;
@@ -29,6 +32,7 @@ export function Player({ session, pages }: Props) {
     });
     return () => own.abort();
   }, [url]);
+  useClock(video, page, startedAt);
   usePlayerKeys(video);
   return (
     <section class="picture recorded" aria-label="Picture">
@@ -38,6 +42,30 @@ export function Player({ session, pages }: Props) {
       <Speeds video={video} />
     </section>
   );
+}
+
+/** Shows what the session's clock wants, and tells it what is shown. */
+function useClock(video: Video, page: ReplayPage | undefined, startedAt: number): void {
+  const start = startedAt + (page?.startTimeMs ?? 0);
+  const target = wanted.value;
+  useEffect(() => {
+    const element = video.current;
+    if (element === null) return;
+    const tell = () => {
+      shown.value = start + element.currentTime * 1_000;
+    };
+    element.addEventListener('timeupdate', tell);
+    return () => {
+      element.removeEventListener('timeupdate', tell);
+      shown.value = undefined;
+    };
+  }, [video, start]);
+  useEffect(() => {
+    if (target === undefined) return;
+    const isOther = target.page !== undefined && String(target.page) !== page?.pageId;
+    if (isOther) setQuery({ page: String(target.page) });
+    else if (video.current) video.current.currentTime = Math.max(0, (target.at - start) / 1_000);
+  }, [video, target, start, page?.pageId]);
 }
 
 type Choice = { pages: readonly ReplayPage[]; chosen: string | undefined };
@@ -60,7 +88,7 @@ function PageChoice({ pages, chosen }: Choice) {
   );
 }
 
-function Speeds({ video }: { video: { current: HTMLVideoElement | null } }) {
+function Speeds({ video }: { video: Video }) {
   const [speed, setSpeed] = useState(1);
   return (
     <fieldset class="speeds">
@@ -83,7 +111,7 @@ function Speeds({ video }: { video: { current: HTMLVideoElement | null } }) {
   );
 }
 
-function usePlayerKeys(video: { current: HTMLVideoElement | null }): void {
+function usePlayerKeys(video: Video): void {
   const seek = (seconds: number) => () => {
     if (video.current) video.current.currentTime += seconds;
   };

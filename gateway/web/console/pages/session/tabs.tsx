@@ -97,6 +97,7 @@ function LogList({ session, list, log }: ListProps) {
       label={TABS.find(([name]) => name === list)?.[1] ?? list}
       count={log.count}
       selected={log.selected}
+      near={log.near}
       onSelect={log.select}
       onWindow={log.see}
       render={(row) => <LogLine list={list} log={log} row={row} start={start} />}

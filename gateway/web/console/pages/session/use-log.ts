@@ -1,7 +1,9 @@
 /** The log of a session, which a thread holds: counts, the rows in view and the chosen entry. */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { Lane, Range } from '../../data/log/lanes.ts';
 import type { FromThread, IndexedRow, ToThread } from '../../data/log/messages.ts';
 import type { ListName } from '../../data/log/model.ts';
+import { seek, shown } from '../../data/playhead.ts';
 import { route, setQuery } from '../../data/router.ts';
 import { threadUrl } from '../../data/thread-url.ts';
 import type { Session } from '../../data/types.ts';
@@ -24,6 +26,9 @@ export type Log = {
   rowAt(row: number): IndexedRow | undefined;
   select(row: number): void;
   see(window: Window): void;
+  /** The row at the time that the picture shows; -1 without one. */
+  near: number;
+  timeline: { range: Range; lanes: Record<ListName, Lane> } | undefined;
   nextError(): void;
 };
 
@@ -35,6 +40,8 @@ type Known = {
   rows: ReadonlyMap<number, IndexedRow>;
   entry?: ChosenEntry;
   position: number;
+  near: number;
+  timeline?: { range: Range; lanes: Record<ListName, Lane> };
 };
 const NOTHING: Known = {
   isLoaded: false,
@@ -42,6 +49,7 @@ const NOTHING: Known = {
   count: 0,
   rows: new Map(),
   position: -1,
+  near: -1,
 };
 
 /** The list of the tab; other tabs keep the list that was shown last. */
@@ -50,6 +58,7 @@ export function useLog(session: Session, tab: string): Log {
   const filter = route.value.query.get('q') ?? '';
   const chosen = numberOf(route.value.query.get('e'));
   const [known, setKnown] = useState(NOTHING);
+  const at = shown.value;
   const view = useRef<Window>({ from: 0, to: 50 });
   const thread = useThread(session, (message, tell) => {
     if (message.type === 'selected') tell({ type: 'rows', ...view.current });
@@ -72,10 +81,15 @@ export function useLog(session: Session, tab: string): Log {
     },
     [thread],
   );
+  useEffect(() => {
+    if (at !== undefined) thread({ type: 'time', at });
+  }, [thread, at, list, filter]);
   const { rows, position } = known;
   const select = (row: number) => {
-    const index = rows.get(row)?.index;
-    if (index !== undefined) setQuery({ e: String(index) });
+    const line = rows.get(row);
+    if (line === undefined) return;
+    setQuery({ e: String(line.index) });
+    seek(line.at, line.page);
   };
   const nextError = () => {
     const failed = [...rows]
@@ -87,6 +101,7 @@ export function useLog(session: Session, tab: string): Log {
   return {
     ...known,
     error: known.error,
+    timeline: known.timeline,
     entry: known.entry,
     selected: position,
     rowAt: (row) => rows.get(row),
@@ -105,9 +120,10 @@ function useListOf(tab: string): ListName {
 type Tell = (message: ToThread) => void;
 
 /** Starts the thread, and reads the log again while the session runs and is looked at. */
-function useThread({ id, status }: Session, hear: (message: FromThread, tell: Tell) => void): Tell {
-  const latest = useRef(hear);
-  latest.current = hear;
+function useThread(session: Session, hear: (message: FromThread, tell: Tell) => void): Tell {
+  const { id, status } = session;
+  const latest = useRef({ hear, session });
+  latest.current = { hear, session };
   const isRunning = useRef(false);
   const wasRunning = isRunning.current;
   isRunning.current = status === 'RUNNING' || status === 'PENDING';
@@ -117,10 +133,10 @@ function useThread({ id, status }: Session, hear: (message: FromThread, tell: Te
     let timer: ReturnType<typeof setTimeout>;
     const load = () => {
       if (document.hidden) timer = setTimeout(load, REFRESH_MS);
-      else tell({ type: 'load', sessionId: id });
+      else tell(loadOf(latest.current.session));
     };
     worker.onmessage = ({ data }: MessageEvent<FromThread>) => {
-      latest.current(data, tell);
+      latest.current.hear(data, tell);
       const isRead = data.type === 'loaded' || data.type === 'failed';
       if (!isRead || !isRunning.current) return;
       const tookMs = data.type === 'loaded' ? data.tookMs : REFRESH_MS;
@@ -134,19 +150,27 @@ function useThread({ id, status }: Session, hear: (message: FromThread, tell: Te
   }, [worker, id, tell]);
   useEffect(() => {
     // its last entries are stored before it ends
-    if (wasRunning && !isRunning.current) tell({ type: 'load', sessionId: id });
-  }, [wasRunning, id, tell]);
+    if (wasRunning && !isRunning.current) tell(loadOf(latest.current.session));
+  }, [wasRunning, tell]);
   return tell;
+}
+
+function loadOf({ id, startedAt, createdAt, endedAt }: Session): ToThread {
+  const to = endedAt === undefined ? undefined : Date.parse(endedAt);
+  return { type: 'load', sessionId: id, from: Date.parse(startedAt ?? createdAt), to };
 }
 
 function taken(old: Known, message: FromThread, list: ListName): Known {
   switch (message.type) {
     case 'loaded': {
       const { error: _error, ...rest } = old;
-      return { ...rest, isLoaded: true, counts: message.counts };
+      const { counts, range, lanes } = message;
+      return { ...rest, isLoaded: true, counts, timeline: { range, lanes } };
     }
     case 'failed':
       return { ...old, isLoaded: true, error: message.message };
+    case 'time':
+      return { ...old, near: message.position };
     case 'selected':
       return { ...old, count: message.count };
     case 'rows': {

@@ -1,0 +1,12 @@
+/** The one clock of a session's page: Unix milliseconds that the picture shows, or shall show. */
+import { signal } from '@preact/signals';
+
+/** What the player shows; undefined while there is none. */
+export const shown = signal<number | undefined>(undefined);
+/** Where a person wants to be; each request is another object. */
+export const wanted = signal<{ at: number; page?: number } | undefined>(undefined);
+
+/** Seeks: the player goes there, and so does the list. */
+export function seek(at: number, page?: number): void {
+  wanted.value = page === undefined ? { at } : { at, page };
+}
