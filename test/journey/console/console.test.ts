@@ -198,6 +198,35 @@ journey('texts of visited pages are texts: titles, addresses, console lines, nam
   equal(person.faults, []);
 });
 
+journey('the recording of an ended session is shown, and its time chosen', async () => {
+  const stack = await service.get();
+  const { session, browser, page: remote } = await startLive(stack);
+  const longAgo = performance.now();
+  await paint(remote, LIME);
+  await until(() => performance.now() - longAgo > 3_000); // a recording to seek in
+  await remote.evaluate(`console.log('three seconds later')`);
+  await paint(remote, '255,0,0');
+  await until(() => performance.now() - longAgo > 4_000);
+  await browser.close();
+  type Replays = { pageCount: number };
+  const replays = `/v1/sessions/${session.id}/replays`;
+  await until(async () => (await stack.call<Replays>(replays)).pageCount > 0);
+  await using person = await openConsole(stack);
+  await logIn(person, stack);
+  const { page } = person;
+  await page.goto(`${sessionUrl(stack, session)}?tab=console`);
+  const video = `document.querySelector('video')`;
+  await until(() => page.evaluate<boolean>(`(${video}?.readyState ?? 0) >= 2`));
+  await page.getByRole('slider', { name: 'Time' }).focus();
+  await page.keyboard.press('End');
+  await until(() => page.evaluate<boolean>(`${video}.currentTime > 0.5`));
+  await page.keyboard.press('Home');
+  await until(() => page.evaluate<boolean>(`${video}.currentTime < 0.2`));
+  await page.locator('.virtual-row', { hasText: 'seconds later' }).click();
+  await untilText(page, '.inspector', 'seconds later');
+  equal(person.faults, []);
+});
+
 journey('no page has a serious defect for people who use other means, in both themes', async () => {
   const stack = await service.get();
   await using site = await startSite();

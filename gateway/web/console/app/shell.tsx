@@ -36,7 +36,8 @@ const PLACES: Partial<Record<PageName, string>> = { session: 'Session', run: 'Ru
 
 export function Shell({ me }: { me: Me }) {
   const [dialog, setDialog] = useState<'help' | 'palette'>();
-  const close = () => setDialog(undefined);
+  // a key may have opened the other one before this one reports its end
+  const close = (own: string) => () => setDialog((now) => (now === own ? undefined : now));
   const { page, projectId } = route.value;
   useTitle(me);
   useKeys([
@@ -58,8 +59,8 @@ export function Shell({ me }: { me: Me }) {
       <main id="page" tabIndex={-1}>
         {isOther ? <OtherProject me={me} /> : pageOf(route.value)}
       </main>
-      {dialog === 'help' && <Help close={close} />}
-      {dialog === 'palette' && <Palette projectId={me.projectId} close={close} />}
+      {dialog === 'help' && <Help close={close('help')} />}
+      {dialog === 'palette' && <Palette projectId={me.projectId} close={close('palette')} />}
     </div>
   );
 }

@@ -10,3 +10,8 @@ export const wanted = signal<{ at: number; page?: number } | undefined>(undefine
 export function seek(at: number, page?: number): void {
   wanted.value = page === undefined ? { at } : { at, page };
 }
+
+/** Another session has another clock. */
+export function seekNowhere(): void {
+  wanted.value = undefined;
+}

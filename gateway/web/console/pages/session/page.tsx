@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { api } from '../../data/api.ts';
 import { onChange } from '../../data/changes.ts';
+import { seekNowhere } from '../../data/playhead.ts';
 import { pathOf } from '../../data/route.ts';
 import { route, setQuery } from '../../data/router.ts';
 import type { Session } from '../../data/types.ts';
@@ -32,6 +33,7 @@ function Open({ session, again }: { session: Session; again: () => void }) {
   const log = useLog(session, tab);
   const release = () => void releaseAll([session.id]);
   const hand = (mine: boolean) => setMine(mine && canWatch);
+  useEffect(() => () => seekNowhere(), []);
   useEffect(() => {
     if (!canWatch) setMine(false);
   }, [canWatch]);

@@ -73,6 +73,7 @@ function Bars({ lane: { counts, failed } }: { lane: Lane }) {
       .join('');
   return (
     <svg
+      class="lane"
       viewBox={`0 0 ${counts.length} ${LANE_HEIGHT}`}
       preserveAspectRatio="none"
       aria-hidden="true"

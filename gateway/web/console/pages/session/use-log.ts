@@ -3,7 +3,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Lane, Range } from '../../data/log/lanes.ts';
 import type { FromThread, IndexedRow, ToThread } from '../../data/log/messages.ts';
 import type { ListName } from '../../data/log/model.ts';
-import { seek, shown } from '../../data/playhead.ts';
+import { seek, shown, wanted } from '../../data/playhead.ts';
 import { route, setQuery } from '../../data/router.ts';
 import { threadUrl } from '../../data/thread-url.ts';
 import type { Session } from '../../data/types.ts';
@@ -58,7 +58,7 @@ export function useLog(session: Session, tab: string): Log {
   const filter = route.value.query.get('q') ?? '';
   const chosen = numberOf(route.value.query.get('e'));
   const [known, setKnown] = useState(NOTHING);
-  const at = shown.value;
+  const at = shown.value ?? wanted.value?.at;
   const view = useRef<Window>({ from: 0, to: 50 });
   const thread = useThread(session, (message, tell) => {
     if (message.type === 'selected') tell({ type: 'rows', ...view.current });
