@@ -5,8 +5,11 @@ import type {
   ConsoleServiceService,
 } from '../../proto/gen/tabern/v1/console.pb.ts';
 import { dateOf } from '../api/answers.ts';
+import { orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
+import { pathId } from '../common/ids.ts';
 import type { ConsoleBuildRow, ConsoleInvocationRow } from '../store/types/console.ts';
+import type { InvocationStep } from '../store/types/invocations.ts';
 import type { Store } from '../store/types.ts';
 import { cursorAfter, listOf, optionalId } from './filters.ts';
 
@@ -16,8 +19,8 @@ type Handlers = Service<typeof ConsoleServiceService, ProjectCaller>;
 const MESSAGE_SHOWN_CHARS = 512;
 
 export function consoleWork(
-  store: Pick<Store, 'consoleInvocations' | 'consoleBuilds'>,
-): Pick<Handlers, 'listInvocations' | 'listBuilds'> {
+  store: Store,
+): Pick<Handlers, 'listInvocations' | 'getInvocation' | 'listInvocationSteps' | 'listBuilds'> {
   return {
     async listInvocations({ status, functionId, ...page }, { projectId }) {
       const owner = { projectId, list: 'invocations' };
@@ -27,6 +30,19 @@ export function consoleWork(
         functionId: optionalId('functionId', functionId),
       });
       return { invocations: found.rows.map(toInvocation), nextCursor: cursorAfter(owner, found) };
+    },
+
+    async getInvocation({ id: text }, { projectId }) {
+      const id = pathId('id', text);
+      const row = await store.consoleInvocation({ id, projectId });
+      return { invocation: toInvocation(orNotFound(row, 'Invocation', id)) };
+    },
+
+    async listInvocationSteps({ id: text }, { projectId }) {
+      const id = pathId('id', text);
+      const row = await store.consoleInvocationSteps({ id, projectId });
+      const { steps } = orNotFound(row, 'Invocation', id);
+      return { steps: steps === null ? [] : stepsOf(JSON.parse(steps)) };
     },
 
     async listBuilds({ status, functionId, ...page }, { projectId }) {
@@ -50,6 +66,12 @@ function toInvocation({ cause, ...row }: ConsoleInvocationRow): ConsoleInvocatio
     expiresAt: new Date(row.expiresAt),
     ...causeOf(cause),
   };
+}
+
+function stepsOf(steps: readonly InvocationStep[]) {
+  return steps.map(([name, startMs, endMs, failed]) => {
+    return { name, startMs, endMs, failed: failed === 1 };
+  });
 }
 
 function toBuild({ cause, ...row }: ConsoleBuildRow): ConsoleBuild {

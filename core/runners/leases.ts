@@ -32,7 +32,7 @@ import type { SigningKeys } from '../sessions/signing-keys.ts';
 import type { LeasedExtension } from '../store/types/files.ts';
 import type { LeasedWork, WorkKind } from '../store/types/leases.ts';
 import type { Validator } from '../validation/validator.ts';
-import { buildOutcome, invocationOutcome } from './outcomes.ts';
+import { buildOutcome, invocationOutcome, stepsJson } from './outcomes.ts';
 import { sessionLeases } from './session-leases.ts';
 
 /** Ours: paths of sockets end at some 100 bytes, names of hosts at 253. */
@@ -128,11 +128,11 @@ export function runnerService(
     addDownload: (request) => addDownload(options, request),
     addRecording: (request) => addRecording(options, request),
 
-    async completeInvocation({ leaseId, outcome, sessionStartMs }) {
+    async completeInvocation({ leaseId, outcome, sessionStartMs, steps }) {
       const at = now();
       const sessionStartedAt = sessionStartMs > 0 ? Math.min(Math.round(sessionStartMs), at) : null;
       const checked = await invocationOutcome(options, leaseId, outcome);
-      const end = { leaseId, outcome: checked, sessionStartedAt, at };
+      const end = { leaseId, outcome: checked, sessionStartedAt, steps: stepsJson(steps), at };
       return { accepted: await store.completeInvocation(end) };
     },
 

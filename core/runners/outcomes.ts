@@ -3,13 +3,15 @@
  * trusted.
  */
 
+import { STEPS_MAX } from '../../proto/common/limits.ts';
 import type {
   CompleteBuildRequest,
   CompleteInvocationRequest,
 } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
+import { inRange } from '../api/checks.ts';
 import { cutUtf8 } from '../delivery/envelope.ts';
-import type { InvocationCause } from '../store/types/invocations.ts';
+import type { InvocationCause, InvocationStep } from '../store/types/invocations.ts';
 import type { BuildOutcome, InvocationOutcome } from '../store/types/leases.ts';
 import type { Store } from '../store/types.ts';
 import type { Checked } from '../validation/manifests.ts';
@@ -25,6 +27,9 @@ const RESULTS_DEPTH_MAX = 300;
 /** In bytes. Ours: an error's text is for people; the log has more. */
 const MESSAGE_MAX_BYTES = 16 << 10;
 const NAME_MAX_BYTES = 256;
+
+/** Source: runners.proto. */
+const STEP_NAME = { min: 1, max: 64, unit: ' characters' };
 
 const INVOCATION_CODES = ['WORKLOAD_ERROR', 'TIMED_OUT', 'INTERNAL_ERROR'] as const;
 /** Source: functions.proto, Build.Cause. */
@@ -57,6 +62,20 @@ export async function invocationOutcome(
   if (name !== '') cause.name = cutUtf8(name, NAME_MAX_BYTES);
   if (stack !== '') cause.stack = cutUtf8(stack, MESSAGE_MAX_BYTES);
   return { kind: 'failure', cause };
+}
+
+/** To store; undefined without steps. Throws INVALID_FIELD. */
+export function stepsJson(steps: CompleteInvocationRequest['steps']): string | undefined {
+  if (steps.length === 0) return undefined;
+  inRange('steps', steps.length, { max: STEPS_MAX, unit: ' items' });
+  const stored = steps.map(({ name, startMs, endMs, failed }): InvocationStep => {
+    inRange('steps.name', name.length, STEP_NAME);
+    if (!(startMs >= 0 && endMs >= startMs && endMs <= Number.MAX_SAFE_INTEGER)) {
+      throw invalidField('steps.endMs', 'must be a time that is not before its start.');
+    }
+    return [name, Math.round(startMs), Math.round(endMs), failed ? 1 : 0];
+  });
+  return JSON.stringify(stored);
 }
 
 /** The text is scanned, never parsed, and stored unchanged for the HTTP answer. */

@@ -64,3 +64,6 @@ export const CONCURRENCY_MAX = 10_000;
 export const QUEUE_MAX = 1_000_000;
 /** Of any quota of a project: MiB, or a count. Ours: 95 TiB. */
 export const QUOTA_MAX = 100_000_000;
+
+/** Steps of one run that are stored. Ours: a run has some eight. */
+export const STEPS_MAX = 32;

@@ -9,8 +9,12 @@
  * is not reported: core has already ended the invocation.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ended, step } from '../../proto/common/tracing.ts';
-import type { InvocationWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import { ended } from '../../proto/common/tracing.ts';
+import type {
+  CompleteInvocationRequest_Step,
+  InvocationWork,
+} from '../../proto/gen/tabern/v1/runners.pb.ts';
+import { recordSteps, step } from '../common/steps.ts';
 import type { LogLine } from '../host/messages.ts';
 import type { Lease } from '../leases/lease.ts';
 import { componentsOf, type SessionResources } from '../sessions/components.ts';
@@ -46,7 +50,12 @@ export type InvocationDeps = SessionResources & {
 type Run = { work: InvocationWork; lease: Lease; lines: InvocationLog; deps: InvocationDeps };
 /** How long the browser was waited for, the handler ran, the session took to close. */
 type Laps = { chromeMs: number; runMs: number; closeMs: number };
-type Ended = { outcome: Outcome; session: Session | undefined; laps: Laps };
+type Ended = {
+  outcome: Outcome;
+  session: Session | undefined;
+  laps: Laps;
+  steps: CompleteInvocationRequest_Step[];
+};
 
 /** Resolves after cleanup and the report, or a lost lease. Rejects when the cleanup failed. */
 export async function runInvocation(
@@ -58,8 +67,11 @@ export async function runInvocation(
   const log = given.runner.log.child({ invocationId: work.invocationId });
   const deps = { ...given, runner: { ...given.runner, log } };
   const lines = openInvocationLog({ lease, log });
-  const { outcome, session, laps } = await run({ work, lease, lines, deps });
-  const reported = report({ outcome, session }, lines, lease).then(() => {
+  const { session, laps, ...end } = await recordSteps(async (taken) => {
+    const done = await run({ work, lease, lines, deps });
+    return { ...done, steps: taken() };
+  });
+  const reported = report({ ...end, session }, lines, lease).then(() => {
     log.debug({ ...laps, totalMs: performance.now() - begun }, 'invocation ended');
   });
   await Promise.race([Promise.allSettled([reported]), sleep(REPORT_MS)]);
@@ -69,7 +81,7 @@ export async function runInvocation(
 }
 
 async function report(
-  { outcome, session }: Pick<Ended, 'outcome' | 'session'>,
+  { outcome, session, steps }: Omit<Ended, 'laps'>,
   lines: InvocationLog,
   lease: Lease,
 ): Promise<void> {
@@ -82,10 +94,10 @@ async function report(
     await lines.flush(deadline.signal);
   }
   const sessionStartMs = session?.startedAt ?? 0;
-  await lease.complete({ kind: 'INVOCATION', outcome, sessionStartMs });
+  await lease.complete({ kind: 'INVOCATION', outcome, sessionStartMs, steps });
 }
 
-async function run({ work, lease, lines, deps }: Run): Promise<Ended> {
+async function run({ work, lease, lines, deps }: Run): Promise<Omit<Ended, 'steps'>> {
   const { runner, chromes, sessionServer } = deps;
   const { deadline, signal, release } = openDeadline(work.timeoutMs, lease, runner.stopped);
   const causes = { released: lease.released, deadline };

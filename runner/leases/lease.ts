@@ -90,8 +90,9 @@ function send(
 ): Promise<{ accepted: boolean }> {
   switch (outcome.kind) {
     case 'INVOCATION': {
-      const { outcome: result, sessionStartMs } = outcome;
-      return runners.completeInvocation({ leaseId, outcome: result, sessionStartMs }, options);
+      const { outcome: result, sessionStartMs, steps } = outcome;
+      const end = { leaseId, outcome: result, sessionStartMs, steps };
+      return runners.completeInvocation(end, options);
     }
     case 'SESSION': {
       const { end, reason, proxyBytes } = outcome;

@@ -12,7 +12,6 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { PROFILE_LIMITS } from '../../proto/archives/context-entries.ts';
 import { sealProfile } from '../../proto/archives/context-writer.ts';
-import { step } from '../../proto/common/tracing.ts';
 import type { ContextWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { asFault } from '../../proto/rpc/errors.ts';
 import type { Chrome } from '../browser/launch.ts';
@@ -27,6 +26,7 @@ import { CHUNK_BYTES, uploadBlob } from '../common/blob-upload.ts';
 import { retryCall } from '../common/core-calls.ts';
 import { removeTree } from '../common/remove.ts';
 import type { RunnerContext } from '../common/runner-context.ts';
+import { step } from '../common/steps.ts';
 import type { Lease } from '../leases/lease.ts';
 
 /** For a whole save or load. Ours: 512 MiB over a link of 50 Mbit/s need 86 s. */

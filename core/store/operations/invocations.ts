@@ -37,6 +37,8 @@ export type InvocationStatements = {
     status: 'COMPLETED' | 'FAILED';
     results: string | null;
     cause: string | null;
+    /** JSON. */
+    steps: string | null;
     leaseId: string | null;
     at: number;
   }): Read<InvocationRow | undefined>;
@@ -102,6 +104,8 @@ export type InvocationEnd = {
   /** The lease whose runner reported the end; null when core itself ends it. */
   leaseId: string | null;
   sessionStartedAt: number | null;
+  /** JSON, of a runner's report. */
+  steps?: string | undefined;
   at: number;
 };
 
@@ -122,13 +126,14 @@ export function invocationTransitions(
       yield* emitEvent(events, tx, invocationEvent('running', row));
       return row.expiresAt;
     },
-    *end({ id, outcome, leaseId, sessionStartedAt, at }: InvocationEnd): Steps<void> {
+    *end({ id, outcome, leaseId, sessionStartedAt, steps, at }: InvocationEnd): Steps<void> {
       const isSuccess = outcome.kind === 'success';
       const ended = yield* statements.end({
         id,
         status: isSuccess ? 'COMPLETED' : 'FAILED',
         results: isSuccess ? outcome.results : null,
         cause: isSuccess ? null : JSON.stringify(outcome.cause),
+        steps: steps ?? null,
         leaseId,
         at,
       });

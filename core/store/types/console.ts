@@ -209,6 +209,10 @@ export type ConsoleOps = {
   consoleSessions(wanted: ConsoleSessionsWanted): Listed<ConsoleSessionRow>;
   consoleSession(wanted: Owned): ConsoleSessionRow | undefined;
   consoleInvocations(wanted: ConsoleInvocationsWanted): Listed<ConsoleInvocationRow>;
+  /** As in the list. */
+  consoleInvocation(wanted: Owned): ConsoleInvocationRow | undefined;
+  /** JSON of InvocationStep[]; `steps` is null when none were reported. */
+  consoleInvocationSteps(wanted: Owned): { steps: string | null } | undefined;
   consoleBuilds(wanted: ConsoleBuildsWanted): Listed<ConsoleBuildRow>;
   consoleDeliveries(wanted: ConsoleDeliveriesWanted): Listed<ConsoleDeliveryRow>;
   /** `since`: of the failures. Undefined when there is no such project. */

@@ -11,6 +11,9 @@ export type InvocationCause = {
   stack?: string;
 };
 
+/** In JSON: name, start and end in ms since the runner received the work, 1 if it failed. */
+export type InvocationStep = [name: string, startMs: number, endMs: number, failed: 0 | 1];
+
 export type InvocationRow = Owned &
   Timed & {
     functionId: string;

@@ -107,6 +107,8 @@ export type LeaseOps = {
     leaseId: string;
     outcome: InvocationOutcome;
     sessionStartedAt: number | null;
+    /** JSON of InvocationStep[]. */
+    steps?: string | undefined;
     at: number;
   }): boolean;
   /** As completeInvocation, for a build with its functions and versions. */

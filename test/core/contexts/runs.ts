@@ -61,7 +61,7 @@ export async function openContext(env = {}, config = '') {
     },
     end: (leaseId: string) =>
       clients.runners.completeInvocation(
-        { leaseId, outcome: undefined, sessionStartMs: 0 },
+        { leaseId, outcome: undefined, sessionStartMs: 0, steps: [] },
         asRunner,
       ),
     files: () => readdirSync(join(app.dir, 'blobs')),

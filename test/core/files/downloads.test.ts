@@ -156,7 +156,7 @@ test('only a blob of the lease may become a download', async () => {
   assert.is((await add(app.leaseId, crypto.randomUUID())).reason, 'INVALID_FIELD');
   const blobId = await app.write('x');
   assert.is((await add(crypto.randomUUID(), blobId)).reason, 'LEASE_LOST');
-  const end = { leaseId: app.leaseId, outcome: undefined, sessionStartMs: 0 };
+  const end = { leaseId: app.leaseId, outcome: undefined, sessionStartMs: 0, steps: [] };
   await runners.completeInvocation(end, app.asRunner);
   assert.is((await add(app.leaseId, blobId)).reason, 'LEASE_LOST');
   assert.equal(await app.names(), []);

@@ -125,7 +125,7 @@ test('a session loads its deleted extension; a new session cannot name it', asyn
   assert.match(offered?.sha256 ?? '', /^[0-9a-f]{64}$/);
   const fault = await faultOf(app.invoke(functionId));
   assert.equal([fault.row.http, fault.message], [404, 'Extension not found.']);
-  const end = { leaseId, outcome: undefined, sessionStartMs: 0 };
+  const end = { leaseId, outcome: undefined, sessionStartMs: 0, steps: [] };
   await clients.runners.completeInvocation(end, asRunner);
   // The next deletion takes what was left for that session alone.
   const other = await app.made();

@@ -41,7 +41,7 @@ writeFileSync(ballast, Buffer.alloc(24 * MIB));
 const refused = await until(async () => (await reasonOf(app.invoke(functionId))) || false);
 const isGivenUp = !existsSync(reserve);
 writeFileSync(ballast, Buffer.alloc(8 * MIB), { flag: 'a' });
-const end = { leaseId, outcome: undefined, sessionStartMs: 0 };
+const end = { leaseId, outcome: undefined, sessionStartMs: 0, steps: [] };
 const { accepted } = await clients.runners.completeInvocation(end, asRunner);
 const { invocation } = await clients.invocations.getInvocation({ id }, asProject);
 const claim = { senderId: 's', instanceId: crypto.randomUUID(), max: 1, waitMs: 0 };

@@ -45,7 +45,7 @@ async function running(app: Booted) {
 type Outcome = Parameters<Booted['clients']['runners']['completeInvocation']>[0]['outcome'];
 
 function complete(app: Booted, leaseId: string, outcome: Outcome) {
-  const end = { leaseId, outcome, sessionStartMs: 0 };
+  const end = { leaseId, outcome, sessionStartMs: 0, steps: [] };
   return app.clients.runners.completeInvocation(end, app.asRunner);
 }
 

@@ -43,7 +43,7 @@ async function started(app: Booted) {
   await app.clients.runners.appendLogs({ leaseId, first: 0, lines: [line] }, app.asRunner);
   const end = () => {
     const outcome = { $case: 'resultsJson', value: '1' } as const;
-    const ended = { leaseId, outcome, sessionStartMs: 0 };
+    const ended = { leaseId, outcome, sessionStartMs: 0, steps: [] };
     return app.clients.runners.completeInvocation(ended, app.asRunner);
   };
   return { leaseId, end };
@@ -112,7 +112,7 @@ test('it is refused with the number of pending and running invocations', async (
   await run.end();
   assert.match((await faultOf(remove(app, id))).message, /1 invocation is pending or running/);
   const outcome = { $case: 'resultsJson', value: '1' } as const;
-  const end = { leaseId, outcome, sessionStartMs: 0 };
+  const end = { leaseId, outcome, sessionStartMs: 0, steps: [] };
   await app.clients.runners.completeInvocation(end, app.asRunner);
   assert.equal(await remove(app, id.toUpperCase()), {});
 });
@@ -285,7 +285,7 @@ test('reports of a runner for a deleted invocation change nothing', async () => 
     const append = runners.appendLogs({ leaseId: lease, first: 0, lines }, app.asRunner);
     assert.is((await faultOf(append)).reason, 'LEASE_LOST');
     const outcome = { $case: 'resultsJson', value: '1' } as const;
-    const end = { leaseId: lease, outcome, sessionStartMs: 0 };
+    const end = { leaseId: lease, outcome, sessionStartMs: 0, steps: [] };
     assert.equal(await runners.completeInvocation(end, app.asRunner), { accepted: false });
   }
   const read = invocations.getInvocation({ id: offered.id }, app.asProject);

@@ -147,7 +147,10 @@ test('a FAILED invocation has its cause', async () => {
   const { runners, invocations } = app.clients;
   const odd = { $case: 'failure', value: { ...cause, code: 'ODD' } } as const;
   const end = (of: typeof outcome | typeof odd) =>
-    runners.completeInvocation({ leaseId, outcome: of, sessionStartMs: 0 }, app.asRunner);
+    runners.completeInvocation(
+      { leaseId, outcome: of, sessionStartMs: 0, steps: [] },
+      app.asRunner,
+    );
   assert.is((await faultOf(end(odd))).reason, 'INVALID_FIELD');
   assert.equal(await end(outcome), { accepted: true });
   const { invocation } = await invocations.getInvocation({ id }, app.asProject);

@@ -13,7 +13,7 @@ import { type Bench, ENGINES, openBench, T0 } from '../store/engines.ts';
 const test = suite('core/functions/waits');
 
 async function ending(app: Booted, leaseId: string): Promise<void> {
-  const end = { leaseId, outcome: undefined, sessionStartMs: 0 };
+  const end = { leaseId, outcome: undefined, sessionStartMs: 0, steps: [] };
   await app.clients.runners.completeInvocation(end, app.asRunner);
 }
 

@@ -60,7 +60,10 @@ test('work, ends of sessions and deliveries are counted', async () => {
   assert.not.match(before, 'tabern_sessions_ended_total{');
   const value = { code: 'WORKLOAD_ERROR', message: 'no', name: '', stack: '' };
   const outcome = { $case: 'failure', value } as const;
-  await clients.runners.completeInvocation({ leaseId, outcome, sessionStartMs: 0 }, asRunner);
+  await clients.runners.completeInvocation(
+    { leaseId, outcome, sessionStartMs: 0, steps: [] },
+    asRunner,
+  );
   const ended = await app.read();
   assert.match(ended, /\ntabern_sessions_ended_total\{status="\w+",reason="function"\} 1\n/);
   assert.match(ended, '\nwebhook_pending 1\n');

@@ -163,7 +163,10 @@ test('a log ends at the quota of logs and results, without refusing invocations'
   assert.is((await append(1)).full, true);
   const resultsJson = JSON.stringify('é'.repeat(200 * KIB));
   const outcome = { $case: 'resultsJson', value: resultsJson } as const;
-  await runners.completeInvocation({ leaseId, outcome, sessionStartMs: 0 }, app.asRunner);
+  await runners.completeInvocation(
+    { leaseId, outcome, sessionStartMs: 0, steps: [] },
+    app.asRunner,
+  );
   await app.invoke(functionId); // logs end by themselves, and refuse no work
   const { counted, there } = stored(app);
   assert.equal(counted, there);
@@ -181,7 +184,10 @@ test('results beyond the quota refuse a new invocation, but not a repeated key',
   const id = must((await invoke())?.id, 'an invocation');
   const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
   const outcome = { $case: 'resultsJson', value: JSON.stringify('x'.repeat(KIB * KIB)) } as const;
-  await runners.completeInvocation({ leaseId, outcome, sessionStartMs: 0 }, app.asRunner);
+  await runners.completeInvocation(
+    { leaseId, outcome, sessionStartMs: 0, steps: [] },
+    app.asRunner,
+  );
   const fault = await faultOf(app.invoke(functionId));
   assert.equal([fault.reason, fault.facts['quota']], ['QUOTA_EXCEEDED', 'logMib']);
   assert.match(fault.message, /removed by their age/);

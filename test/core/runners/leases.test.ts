@@ -164,7 +164,7 @@ test('a result is stored, and a too large one fails the invocation', async () =>
     const { id } = await app.invoke(functionId);
     const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
     const outcome = { $case: 'resultsJson', value: resultsJson } as const;
-    const end = { leaseId, outcome, sessionStartMs: 0 };
+    const end = { leaseId, outcome, sessionStartMs: 0, steps: [] };
     await app.clients.runners.completeInvocation(end, app.asRunner);
     return (await app.clients.invocations.getInvocation({ id }, app.asProject)).invocation;
   };
@@ -200,7 +200,7 @@ test('log lines are readable during the run, and refused after its end', async (
     total: 1,
   });
   await runners.completeInvocation(
-    { leaseId, outcome: undefined, sessionStartMs: 0 },
+    { leaseId, outcome: undefined, sessionStartMs: 0, steps: [] },
     app.asRunner,
   );
   const late = runners.appendLogs({ leaseId, first: 1, lines }, app.asRunner);

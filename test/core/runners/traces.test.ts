@@ -68,7 +68,7 @@ test('a repeated offer has the same trace, and the trace is removed with the wor
   });
   assert.is(again?.traceparent, CAME);
   const { leaseId = '' } = again ?? {};
-  const end = { leaseId, outcome: undefined, sessionStartMs: 0 };
+  const end = { leaseId, outcome: undefined, sessionStartMs: 0, steps: [] };
   await app.clients.runners.completeInvocation(end, app.asRunner);
   const db = new Sqlite(`${app.dir}/tabern.db`, { readonly: true });
   assert.is(db.prepare('SELECT COUNT(*) FROM jobs').pluck().get(), 0);

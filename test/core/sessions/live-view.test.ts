@@ -13,7 +13,7 @@ async function sessionAt(app: Booted, state: 'PENDING' | 'RUNNING' | 'ENDED'): P
   const { sessionId } = await app.invoke(await app.publish({ name: newId() }));
   if (state === 'PENDING') return sessionId;
   const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
-  const end = { leaseId, outcome: undefined, sessionStartMs: app.clock.now() };
+  const end = { leaseId, outcome: undefined, sessionStartMs: app.clock.now(), steps: [] };
   if (state === 'ENDED') await app.clients.runners.completeInvocation(end, app.asRunner);
   return sessionId;
 }

@@ -74,7 +74,7 @@ test("only the session's lease appends to its log, and only its project reads it
   await using app = await boot();
   const { sessionId, leaseId, append } = await openSession(app);
   await append(0, [lineOf('Page.a')]);
-  const end = { leaseId, outcome: undefined, sessionStartMs: 0 };
+  const end = { leaseId, outcome: undefined, sessionStartMs: 0, steps: [] };
   await app.clients.runners.completeInvocation(end, app.asRunner);
   assert.is((await faultOf(append(1, [lineOf('Page.b')]))).reason, 'LEASE_LOST');
   assert.equal((await read(app, sessionId)).methods, ['Page.a']);

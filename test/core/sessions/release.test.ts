@@ -117,7 +117,7 @@ test('the session of an invocation cannot be released', async () => {
   assert.equal([fault.reason, fault.row.http], ['SESSION_OF_INVOCATION', 409]);
   const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
   assert.is((await faultOf(app.release(sessionId))).reason, 'SESSION_OF_INVOCATION');
-  const end = { leaseId, outcome: undefined, sessionStartMs: 0 };
+  const end = { leaseId, outcome: undefined, sessionStartMs: 0, steps: [] };
   await app.clients.runners.completeInvocation(end, app.asRunner);
   assert.is((await app.release(sessionId)).status, 'COMPLETED');
 });

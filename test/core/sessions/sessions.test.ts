@@ -12,7 +12,7 @@ async function sessionOf(app: Booted, config?: object, isEnded = true): Promise<
   const manifest = { name: newId(), ...(config && { config: JSON.stringify(config) }) };
   const { sessionId } = await app.invoke(await app.publish(manifest));
   const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
-  const end = { leaseId, outcome: undefined, sessionStartMs: app.clock.now() };
+  const end = { leaseId, outcome: undefined, sessionStartMs: app.clock.now(), steps: [] };
   if (isEnded) await app.clients.runners.completeInvocation(end, app.asRunner);
   return sessionId;
 }

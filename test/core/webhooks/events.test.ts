@@ -55,7 +55,7 @@ async function startOne(app: Booted, functionId: string) {
   const { id } = await app.invoke(functionId);
   const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
   const complete = async (outcome: CompleteInvocationRequest['outcome']) => {
-    const end = { leaseId, outcome, sessionStartMs: 0 };
+    const end = { leaseId, outcome, sessionStartMs: 0, steps: [] };
     return (await app.clients.runners.completeInvocation(end, app.asRunner)).accepted;
   };
   return { id, leaseId, complete };
@@ -150,7 +150,7 @@ events('a restart of core repeats no event and loses none', async () => {
   await using core = await startCore(config, log, { now: app.clock.now });
   const { runners } = core.clients;
   for (const { leaseId } of [running, ended]) {
-    const end = { leaseId, outcome: SUCCESS, sessionStartMs: 0 };
+    const end = { leaseId, outcome: SUCCESS, sessionStartMs: 0, steps: [] };
     for (let n = 0; n < 2; n += 1) await runners.completeInvocation(end, app.asRunner);
   }
   const told = [...LIVED, 'invocations.completed'];

@@ -24,7 +24,7 @@ async function openRun(isRemote: boolean) {
       const { id } = await app.invoke(functionId, params);
       const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
       const outcome = { $case: 'resultsJson', value: resultsJson } as const;
-      const end = { leaseId, outcome, sessionStartMs: 0 };
+      const end = { leaseId, outcome, sessionStartMs: 0, steps: [] };
       await app.clients.runners.completeInvocation(end, app.asRunner);
       return id;
     },

@@ -185,6 +185,8 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'GET /console/api/v1/sessions/{id}': { path: session, own: 200 },
   'GET /console/api/v1/sessions/{id}/events': { path: session, own: 200 },
   'GET /console/api/v1/invocations': { own: 200 },
+  'GET /console/api/v1/invocations/{id}': { path: { id: 'invocation' }, own: 200 },
+  'GET /console/api/v1/invocations/{id}/steps': { path: { id: 'invocation' }, own: 200 },
   'GET /console/api/v1/builds': { own: 200 },
   'GET /console/api/v1/deliveries': { own: 200 },
   'GET /console/api/v1/counts': { own: 400 },

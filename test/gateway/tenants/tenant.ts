@@ -97,7 +97,7 @@ async function run(app: App, as: CallOptions, functionId: string) {
     return { id: must(invocation, 'an invocation').id, leaseId };
   };
   const { leaseId } = await invoke();
-  const end = { leaseId, outcome: undefined, sessionStartMs: 0 };
+  const end = { leaseId, outcome: undefined, sessionStartMs: 0, steps: [] };
   await clients.runners.completeInvocation(end, asRunner);
   const { data } = await clients.webhooks.listDeliveries({ id: webhookId }, as);
   const delivery = must(data[0], 'a delivery').id;

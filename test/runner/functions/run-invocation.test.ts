@@ -21,13 +21,37 @@ test('a result is reported once, after the log; then Chrome ends', async () => {
     },
   });
   assert.equal(acts, ['k in', 'k out', '1 lines', 'told', 'chrome killed', 'chrome gone']);
-  assert.equal(told, [
-    {
-      leaseId: 'lease',
-      outcome: { $case: 'resultsJson', value: '{"a":1}' },
-      sessionStartMs: 7,
-    },
-  ]);
+  const [{ steps = [], ...end } = {}, ...more] = told;
+  assert.equal(
+    [end, more],
+    [
+      {
+        leaseId: 'lease',
+        outcome: { $case: 'resultsJson', value: '{"a":1}' },
+        sessionStartMs: 7,
+      },
+      [],
+    ],
+  );
+  const names = steps.map(({ name }) => name);
+  assert.equal(names.toSorted(), ['browser', 'bundle', 'close', 'handler']);
+  assert.equal(names.slice(2), ['handler', 'close']);
+  for (const { startMs, endMs, failed: hasFailed } of steps) {
+    assert.ok(startMs >= 0 && endMs >= startMs);
+    assert.is(hasFailed, false);
+  }
+});
+
+test('a step that fails is reported as failed, also after the time limit', async () => {
+  const take = () => Promise.reject(new Error('no browser'));
+  const stepOf = async (scene: Scene, wanted: string) =>
+    (await run(scene)).told[0]?.steps.find(({ name }) => name === wanted);
+  assert.is((await stepOf({ take }, 'browser'))?.failed, true);
+  const late = { invoke: untilAborted, timeoutMs: 20 };
+  const closed = await stepOf(late, 'close');
+  const handled = await stepOf(late, 'handler');
+  assert.is(closed?.failed, false);
+  assert.ok((handled?.endMs ?? 0) >= (handled?.startMs ?? 0));
 });
 
 test('a handler starts after its lease is acknowledged, and never for a lost lease', async () => {

@@ -9,7 +9,7 @@ import { testLease, testRunner } from '../../support/runner/lease.ts';
 
 const test = suite('runner/leases/lease');
 const OUTCOMES: readonly Outcome[] = [
-  { kind: 'INVOCATION', outcome: undefined, sessionStartMs: 5 },
+  { kind: 'INVOCATION', outcome: undefined, sessionStartMs: 5, steps: [] },
   { kind: 'SESSION', end: 'COMPLETED', reason: 'released', proxyBytes: 7 },
   { kind: 'BUILD', outcome: undefined },
 ];

@@ -53,16 +53,23 @@ const OF_FUNCTION = {
   joins: JOINS.replace('shown.project_id = found.project_id', 'shown.project_id = @projectId'),
 } satisfies Walk;
 
-export function consoleInvocationOps(tx: Tx): Pick<ConsoleOps, 'consoleInvocations'> {
+type Names = 'consoleInvocations' | 'consoleInvocation' | 'consoleInvocationSteps';
+
+export function consoleInvocationOps(tx: Tx): Pick<ConsoleOps, Names> {
+  const { row, exists } = queries(tx);
   type Pages = (wanted: ConsoleInvocationsWanted, max: number) => Listed<ConsoleInvocationRow>;
   const all: Pages = walks(tx, BY_TIME);
   const failed: Pages = walks(tx, FAILED);
   const ofFunction: Pages = walks(tx, OF_FUNCTION);
   // The places in another project's list are not for this one.
-  const isOwn = queries(tx).exists<[object]>(
+  const isOwn = exists<[object]>(
     'SELECT 1 FROM functions WHERE id = @functionId AND project_id = @projectId',
   );
+  const found = `FROM invocations AS found ${JOINS}
+    WHERE found.id = @id AND found.project_id = @projectId`;
   return {
+    consoleInvocation: row<[object], ConsoleInvocationRow>(`SELECT ${COLUMNS} ${found}`),
+    consoleInvocationSteps: row<[object], { steps: string | null }>(`SELECT found.steps ${found}`),
     consoleInvocations(wanted) {
       const { projectId, status, text, functionId } = wanted;
       const max = text === undefined ? ENTRIES_MAX : ROWS_MAX;

@@ -47,7 +47,7 @@ export const invocationStatements = preparedOnce((tx: Tx): InvocationStatements 
       RETURNING ${COLUMNS}`),
     end: row(`
       UPDATE invocations SET status = @status, results = @results, cause = @cause,
-        ended_lease_id = @leaseId, ended_at = @at, updated_at = @at
+        steps = @steps, ended_lease_id = @leaseId, ended_at = @at, updated_at = @at
       WHERE id = @id AND status ${inStates(openStates(INVOCATION))}
       RETURNING ${COLUMNS}`),
     endedBy: exists('SELECT 1 FROM invocations WHERE ended_lease_id = ?'),

@@ -15,7 +15,7 @@ export async function run(app: Booted, browserSettings: object = {}): Promise<Ru
 }
 
 export async function end(app: Booted, { leaseId }: Run): Promise<void> {
-  const wanted = { leaseId, outcome: undefined, sessionStartMs: app.clock.now() };
+  const wanted = { leaseId, outcome: undefined, sessionStartMs: app.clock.now(), steps: [] };
   await app.clients.runners.completeInvocation(wanted, app.asRunner);
 }
 

@@ -27,7 +27,7 @@ async function openRecorded(isRemote = false) {
     const said = { ...part, url: 'https://a.test/', complete: number === 2 };
     await runners.addRecording(said, app.asRunner);
   }
-  const end = { leaseId, outcome: undefined, sessionStartMs: app.clock.now() };
+  const end = { leaseId, outcome: undefined, sessionStartMs: app.clock.now(), steps: [] };
   await runners.completeInvocation(end, app.asRunner);
   const path = `/v1/sessions/${sessionId}`;
   return {

@@ -90,7 +90,7 @@ export async function record(
   await drive(browser, paint, shows);
   await browser.close();
   await part.close?.();
-  const end = { leaseId, outcome: undefined, sessionStartMs: app.clock.now() };
+  const end = { leaseId, outcome: undefined, sessionStartMs: app.clock.now(), steps: [] };
   await clients.runners.completeInvocation(end, call);
   await recordings.idle();
 }
