@@ -1,6 +1,8 @@
 /** `tabern console` and logins on a running service; what its logs do not contain. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -8,6 +10,7 @@ import { until } from '../../support/poll.ts';
 import { operatorOf } from '../../support/service/operator.ts';
 import { inherited } from '../../support/service/serve.ts';
 import { shareStack } from '../../support/service/stack.ts';
+import { tempDirectory } from '../../support/temp.ts';
 
 const test = suite('gateway/console/command');
 
@@ -72,6 +75,25 @@ test('the link names the public URL, else the address of the settings', async ()
   };
   assert.is(await linkOf({}), 'http://127.0.0.1:4747');
   assert.is(await linkOf({ TABERN_PUBLIC_URL: 'https://x.example' }), 'https://x.example');
+});
+
+test('xdg-open gets the link when there is a desktop, unless told otherwise', async () => {
+  const { dataDir } = await shared.get();
+  await using dir = tempDirectory();
+  const opened = join(dir.path, 'opened');
+  writeFileSync(join(dir.path, 'xdg-open'), `#!/bin/sh\necho "$1" >> ${opened}\n`, { mode: 0o755 });
+  const path = `${dir.path}:${process.env['PATH']}`;
+  const desktop = { DISPLAY: ':0', PATH: path };
+  const quiet = { DISPLAY: '', WAYLAND_DISPLAY: '', PATH: path };
+  await run(['console'], dataDir, quiet);
+  await run(['console', '--no-open'], dataDir, desktop);
+  await run(['console', '--json'], dataDir, desktop);
+  const { out } = await run(['console'], dataDir, desktop);
+  secrets.push(out.split('#code=')[1] ?? '');
+  const links = await until(() => existsSync(opened) && readFileSync(opened, 'utf8'));
+  assert.is(links, `${out}\n`, 'once, without --no-open and --json');
+  const bare = await run(['console'], dataDir, { DISPLAY: ':0', PATH: '/nowhere' });
+  assert.is(bare.code, 0, 'the link is printed all the same');
 });
 
 test('a revoked key ends the login within a second', async () => {
