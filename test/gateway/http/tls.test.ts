@@ -76,6 +76,30 @@ async function openSecure(publicUrl?: string, times?: ServerTimes) {
   };
 }
 
+test("the console's cookie is Secure, and counts only for the https origin", async () => {
+  await using secure = await openSecure();
+  const { ca, gateway } = secure;
+  const send = async (method: string, path: string, headers: object, body?: string) => {
+    const own = { 'sec-fetch-site': 'same-origin', ...headers };
+    const sent = httpsRequest(`${gateway.url}${path}`, { method, ca: ca.cert, headers: own });
+    sent.end(body);
+    const [answer] = await once(sent, 'response');
+    await text(answer);
+    return answer;
+  };
+  const logIn = (origin: string) => {
+    const headers = { origin, 'content-type': 'application/json' };
+    return send('POST', '/console/login', headers, JSON.stringify({ apiKey: KEY }));
+  };
+  const [set] = (await logIn(gateway.url)).headers['set-cookie'];
+  assert.match(set, /^__Host-tabern=[\w-]{43}; Path=\/; .*; Secure$/);
+  const [cookie] = set.split(';');
+  assert.is((await send('GET', '/console/api/v1/me', { cookie })).statusCode, 200);
+  const plain = cookie.replace('__Host-', '');
+  assert.is((await send('GET', '/console/api/v1/me', { cookie: plain })).statusCode, 401);
+  assert.is((await logIn(gateway.url.replace('https', 'http'))).statusCode, 403);
+});
+
 test('links are https and wss, and connect a client to its session', async () => {
   await using secure = await openSecure();
   const { app, ca, gateway, post } = secure;
