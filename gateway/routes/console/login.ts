@@ -40,6 +40,7 @@ export function addLogins(router: Router<State>, deps: LoginDeps): void {
   router.get('/console/api/v1/me', me(deps));
 }
 
+/** Ends the browser's earlier login, whose cookie is replaced. */
 function logIn({ clients, gatewayToken, publicUrl }: LoginDeps): RouterMiddleware<State> {
   return async (ctx) => {
     checkSameOrigin(ctx.req, { publicUrl });
@@ -50,6 +51,10 @@ function logIn({ clients, gatewayToken, publicUrl }: LoginDeps): RouterMiddlewar
       { credential, client },
       call,
     );
+    const earlier = loginOf(ctx.req, { publicUrl });
+    if (earlier !== undefined) {
+      await clients.consoleLogins.deleteConsoleLogin({ text: earlier }, call);
+    }
     ctx.set('set-cookie', setCookie(ctx.req, text, { publicUrl }));
     ctx.body = shown(must(login, 'a login'));
   };

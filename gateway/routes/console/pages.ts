@@ -19,6 +19,7 @@ const ASSETS = 'assets/';
 const BROTLI = '.br';
 const ASSET_CACHE = 'public, max-age=31536000, immutable';
 /** Not `/console/api` and `/console/assets`. */
+const PAGES_NAME = '/console/*'; // in metrics and spans
 const PAGES = /^\/console(?:\/(?!(?:api|assets)(?:\/|$)).*)?$/;
 
 /** Of every answer of the console. It runs no inline code, and embeds live views. */
@@ -74,7 +75,10 @@ export function addConsolePages(router: Router<State>, { page, assets }: Files):
     ctx.set('cache-control', ASSET_CACHE);
     send(ctx, asset);
   });
-  router.get(PAGES, (ctx) => send(ctx, page));
+  router.get(PAGES, (ctx) => {
+    ctx['_matchedRoute'] = PAGES_NAME;
+    send(ctx, page);
+  });
   router.get('/', (ctx) => {
     refuseUnserved(ctx.method, ctx.URL); // with a credential, it is the address of a WebSocket
     ctx.redirect('/console');

@@ -45,6 +45,11 @@ async function meOf(url: string, cookie: string) {
   return fetch(`${url}/console/api/v1/me`, { headers });
 }
 
+test('the service prints the address of its console when it is ready', async () => {
+  const stack = await shared.get();
+  await until(() => /^ {2}console {5}http:\/\/127\.0\.0\.1:\d+\/console$/m.test(stack.logs()));
+});
+
 test('the printed link logs in once, to the named project', async () => {
   const { url, dataDir, projectId } = await shared.get();
   const words = ['console', '--no-open', '--base-url', `${url}/`];

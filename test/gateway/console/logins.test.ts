@@ -109,6 +109,18 @@ test('a logout ends the login and removes the cookie; a second one is no error',
   }
 });
 
+test('another login of the browser ends its earlier one, a refused login does not', async () => {
+  await using console = await openConsole();
+  const cookie = await console.logIn();
+  const again = (apiKey: string) =>
+    console.browse('POST', '/console/login', { cookie, body: { apiKey } });
+  assert.is((await again(`${KEY}x`)).status, 401);
+  assert.is(await statusOf(console, ME, cookie), 200);
+  const next = cookieOf(await again(KEY));
+  assert.is(await statusOf(console, ME, cookie), 401);
+  assert.is(await statusOf(console, ME, next), 200);
+});
+
 test('a code logs in once, and within 60 s', async () => {
   await using console = await openConsole();
   const logIn = (code: string) => console.browse('POST', '/console/login', { body: { code } });
