@@ -1,4 +1,7 @@
-/** One trace from the client's span to the steps of the runner, over three processes. */
+/**
+ * One trace from the client's span to the steps of the runner, over three processes; the console
+ * lists the same steps.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -102,6 +105,12 @@ async function expectInvocations(traced: Traced, functions: Record<string, strin
   assert.is(spans.find(({ name }) => name === request[0])?.pid, service.pid);
   assert.equal(root?.attributes, { 'tabern.invocation.id': id, 'tabern.outcome': 'COMPLETED' });
   assert.is(root?.status.code, 0);
+  type Listed = { steps: { name: string; endMs: number; failed: boolean }[] };
+  const { steps } = await service.call<Listed>(`/console/api/v1/invocations/${id}/steps`);
+  const names = steps.map(({ name }) => name).sort();
+  const expected = ['browser', 'bundle', 'close', 'context load', 'context save', 'handler'];
+  assert.equal(names, expected, 'the console lists the same steps');
+  assert.ok(steps.every(({ endMs, failed: hasFailed }) => endMs >= 0 && !hasFailed));
 
   await run(traced, must(functions['throws'], 'throws'), throws, { params: {} });
   const failed = await traced.traceOf(throws, 'runner invocation');
