@@ -57,10 +57,10 @@ export function consoleChanges(options: Options): Pick<Handlers, 'watchChanges'>
       const over = AbortSignal.any([call.signal, closing]);
       over.addEventListener('abort', () => stream.ring(), { once: true });
       await feed.started;
-      if (after !== feed.version) stream.add('ALL', undefined);
+      if (feed.hasMissed(stream, after)) stream.add('ALL', { version: feed.version });
       while (!over.aborted) {
         if (keyId !== undefined && (await isRevoked(keyId))) throw keyRevoked();
-        yield* stream.take(feed.version);
+        yield* stream.take();
         if (!over.aborted) await stream.rung();
       }
     },

@@ -12,16 +12,22 @@ const INTERVAL_MS = 250;
 /** Source: console.proto. */
 const IDS_MAX = 100;
 
+type Unsent = { ids: ReadonlySet<string> | undefined; version: number };
+
 /** What one client has not received yet. A slow client receives fewer messages, each about more. */
 export class Stream {
-  /** By kind; undefined ids: many. */
-  readonly #unsent = new Map<ConsoleKind, Set<string> | undefined>();
+  /** By kind, in the order of their versions; undefined ids: many. */
+  readonly #unsent = new Map<ConsoleKind, Unsent>();
   readonly #kinds: readonly ConsoleKind[];
   #bell = Promise.withResolvers<void>();
 
   /** Of these kinds; of every kind when there is none. */
   constructor(kinds: readonly ConsoleKind[]) {
     this.#kinds = kinds;
+  }
+
+  wants(kind: ConsoleKind): boolean {
+    return kind === 'ALL' || this.#kinds.length === 0 || this.#kinds.includes(kind);
   }
 
   ring(): void {
@@ -34,22 +40,27 @@ export class Stream {
     this.#bell = Promise.withResolvers();
   }
 
-  add(kind: ConsoleKind, ids: readonly string[] | undefined): void {
-    if (kind !== 'ALL' && this.#kinds.length > 0 && !this.#kinds.includes(kind)) return;
-    const known = this.#unsent.has(kind) ? this.#unsent.get(kind) : new Set<string>();
-    const all = known && ids && new Set([...known, ...ids]);
-    this.#unsent.set(kind, all && all.size <= IDS_MAX ? all : undefined);
+  add(
+    kind: ConsoleKind,
+    { ids, version }: { ids?: Iterable<string> | undefined; version: number },
+  ) {
+    if (!this.wants(kind)) return;
+    const known = this.#unsent.get(kind) ?? { ids: new Set<string>() };
+    const all = known.ids && ids && new Set([...known.ids, ...ids]);
+    this.#unsent.delete(kind);
+    this.#unsent.set(kind, { ids: all && all.size <= IDS_MAX ? all : undefined, version });
     this.ring();
   }
 
   /** Each once. ALL includes every other kind. */
-  take(version: number): WatchChangesResponse[] {
-    const kinds = this.#unsent.has('ALL') ? (['ALL'] as const) : [...this.#unsent.keys()];
-    const taken = kinds.map((kind) => {
-      return { kind, ids: [...(this.#unsent.get(kind) ?? [])], version };
+  take(): WatchChangesResponse[] {
+    const all = [...this.#unsent].map(([kind, { ids, version }]) => {
+      return { kind, ids: [...(ids ?? [])], version };
     });
+    const { version = 0 } = all.at(-1) ?? {};
+    const isAll = this.#unsent.has('ALL');
     this.#unsent.clear();
-    return taken;
+    return isAll ? [{ kind: 'ALL', ids: [], version }] : all;
   }
 }
 
@@ -61,6 +72,9 @@ export class Feed {
   readonly started: Promise<void>;
   /** Of the last message: increases, also over a restart of core. */
   version: number;
+  readonly #begunAt: number;
+  /** The last message about each kind. */
+  readonly #told = new Map<ConsoleKind, number>();
   readonly #projectId: string;
   readonly #store: FeedStore;
   readonly #now: () => number;
@@ -74,11 +88,18 @@ export class Feed {
     this.#store = store;
     this.#now = now;
     this.version = now();
+    this.#begunAt = this.version;
     this.#unsubscribe = store.onWake(`changes:${projectId}`, () => {
       this.#hasChanged = true;
       if (!this.#isReading) void this.#read();
     });
     this.started = store.watchChanges(projectId);
+  }
+
+  /** Whether the stream's client, which has received that version, may have missed a message. */
+  hasMissed(stream: Stream, after: number | undefined): boolean {
+    if (after === undefined || after < this.#begunAt || after > this.version) return true;
+    return [...this.#told].some(([kind, version]) => version > after && stream.wants(kind));
   }
 
   close(): void {
@@ -103,11 +124,11 @@ export class Feed {
   }
 
   #tell(changes: readonly Changes[]): void {
-    if (changes.length === 0) return;
-    this.version = Math.max(this.version + 1, this.#now());
     for (const { kind, ids } of changes) {
       const shown = kind.toUpperCase() as Uppercase<ChangedKind>;
-      for (const stream of this.streams) stream.add(shown, ids);
+      this.version = Math.max(this.version + 1, this.#now());
+      this.#told.set(shown, this.version);
+      for (const stream of this.streams) stream.add(shown, { ids, version: this.version });
     }
   }
 }

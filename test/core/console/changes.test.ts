@@ -2,15 +2,30 @@
 import { credentials } from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Stream } from '../../../core/console/feed.ts';
+import { newId } from '../../../core/common/ids.ts';
+import { Feed, Stream } from '../../../core/console/feed.ts';
 import { must } from '../../../proto/common/must.ts';
 import type { WatchChangesResponse } from '../../../proto/gen/tabern/v1/console.pb.ts';
 import { Channel } from '../../../proto/rpc/remote.ts';
 import { type Clients, remoteClients } from '../../../proto/rpc/services.ts';
+import { callerOf } from '../../support/core/bare-store.ts';
 import { faultOf } from '../../support/fault.ts';
 import { boot } from '../boot.ts';
+import { addFunctions, FIRST_MS, openLists } from './projects.ts';
 
 const test = suite('core/console/changes');
+
+const NEW_SESSION = {
+  region: 'us-west-2',
+  contextId: null,
+  extensionId: null,
+  keepAlive: false,
+  userMetadata: null,
+  params: '{}',
+  timeoutMs: undefined,
+  waitUntil: FIRST_MS,
+  at: FIRST_MS,
+};
 
 type Watched = Partial<{ kinds: WatchChangesResponse['kind'][]; after: number; key: string }>;
 
@@ -137,24 +152,72 @@ test('many changes are few messages', async () => {
 test('a slow client is told of many changes without their ids', () => {
   const stream = new Stream([]);
   const ids = Array.from({ length: 60 }, (_, n) => `a${n}`);
-  stream.add('SESSIONS', ids);
-  stream.add('SESSIONS', ids);
-  stream.add('BUILDS', ['b']);
-  assert.equal(stream.take(1), [
-    { kind: 'SESSIONS', ids, version: 1 },
-    { kind: 'BUILDS', ids: ['b'], version: 1 },
+  stream.add('SESSIONS', { ids, version: 1 });
+  stream.add('BUILDS', { ids: ['b'], version: 2 });
+  stream.add('SESSIONS', { ids, version: 3 });
+  assert.equal(stream.take(), [
+    { kind: 'BUILDS', ids: ['b'], version: 2 },
+    { kind: 'SESSIONS', ids, version: 3 },
   ]);
-  stream.add('SESSIONS', ids);
-  stream.add(
-    'SESSIONS',
-    ids.map((id) => `${id}x`),
-  );
-  stream.add('SESSIONS', ['one more']);
-  assert.equal(stream.take(2), [{ kind: 'SESSIONS', ids: [], version: 2 }]);
-  stream.add('SESSIONS', ['s']);
-  stream.add('ALL', undefined);
-  assert.equal(stream.take(3), [{ kind: 'ALL', ids: [], version: 3 }]);
-  assert.equal(stream.take(4), []);
+  stream.add('SESSIONS', { ids, version: 4 });
+  stream.add('SESSIONS', { ids: ids.map((id) => `${id}x`), version: 5 });
+  stream.add('SESSIONS', { ids: ['one more'], version: 6 });
+  assert.equal(stream.take(), [{ kind: 'SESSIONS', ids: [], version: 6 }]);
+  stream.add('ALL', { version: 7 });
+  stream.add('SESSIONS', { ids: ['s'], version: 8 });
+  assert.equal(stream.take(), [{ kind: 'ALL', ids: [], version: 8 }]);
+  assert.equal(stream.take(), []);
+  const ofBuilds = new Stream(['BUILDS']);
+  ofBuilds.add('SESSIONS', { ids, version: 9 });
+  assert.equal(ofBuilds.take(), []);
+});
+
+test('a client that left between two messages reads everything again', async () => {
+  await using lists = openLists();
+  const feed = new Feed(lists.projectId, { store: lists.store, now: () => 1_000 });
+  using _ = { [Symbol.dispose]: () => feed.close() };
+  const [all, sessions] = [new Stream([]), new Stream(['SESSIONS'])];
+  feed.streams.add(all);
+  await feed.started;
+  const began = feed.version;
+  assert.equal([feed.hasMissed(all, began), feed.hasMissed(all, undefined)], [false, true]);
+  const [of] = addFunctions(lists, lists.projectId, ['title']);
+  assert.ok(of);
+  // An operation of the store wakes the feed: what was inserted by hand is told with it.
+  await lists.store.createSession({ ...NEW_SESSION, id: newId(), projectId: lists.projectId });
+  await all.rung();
+  const versions = all.take().map(({ version }) => version);
+  assert.equal(versions, [began + 1, began + 2, began + 3]);
+  for (const [at, version] of versions.entries()) {
+    assert.is(feed.hasMissed(all, version), at < 2, 'only the last message was the last');
+  }
+  assert.is(feed.hasMissed(sessions, began), true);
+  assert.is(feed.hasMissed(sessions, feed.version), false);
+  assert.is(feed.hasMissed(all, began - 1), true, 'before the feed');
+  assert.is(feed.hasMissed(all, feed.version + 1), true, 'no version of this feed');
+});
+
+test('a project has a limited number of streams, and one that ends makes room', async () => {
+  await using lists = openLists();
+  const { console, caller, addProject } = lists;
+  const leaving = new AbortController();
+  const { call } = caller;
+  const own = { ...caller, call: { ...call, signal: leaving.signal } };
+  const all = { kinds: [], after: undefined };
+  const open = async (by = caller) => {
+    const messages = console.watchChanges(all, by)[Symbol.asyncIterator]();
+    await messages.next();
+    return messages;
+  };
+  const streams = [];
+  for (let n = 0; n < 1_000; n += 1) streams.push(await open(own));
+  const fault = await faultOf(open());
+  assert.equal([fault.reason, fault.facts['limit']], ['CONCURRENCY_LIMIT', 1_000]);
+  const theirs = await open(callerOf(await addProject('other')));
+  await streams.pop()?.return?.();
+  const last = await open();
+  leaving.abort();
+  for (const messages of [...streams, theirs, last]) await messages.return?.();
 });
 
 test('a stream ends when its key is revoked, another of the project goes on', async () => {

@@ -110,6 +110,20 @@ test('another project’s function has no invocations, places or counts here', a
   assert.equal((await console.search({ q: functionId }, caller)).results, []);
 });
 
+test('a long list of another project’s function has no cursor here', async () => {
+  await using lists = openLists();
+  const { console, caller, projectId } = lists;
+  addSessions(lists, projectId, 10_001);
+  const [of] = addFunctions(lists, projectId, ['title']);
+  const { functionId } = must(of, 'a function');
+  addInvocations(lists, projectId, { of: must(of, 'a function'), from: 0, count: 10_001 });
+  const pending = { ...ANY, functionId, status: 'PENDING' } as const;
+  assert.ok((await console.listInvocations(pending, caller)).nextCursor, 'its own goes on');
+  const stranger = callerOf(await lists.addProject('other'));
+  const none = { invocations: [], nextCursor: undefined };
+  assert.equal(await console.listInvocations(pending, stranger), none);
+});
+
 test('builds are listed with what they published', async () => {
   await using work = await openWork();
   const { console, caller, db, title } = work;
