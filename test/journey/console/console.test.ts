@@ -13,10 +13,21 @@ import {
   seriousDefects,
   untilText,
 } from '../../support/clients/console.ts';
+import { ended, invoke, publish } from '../../support/clients/functions.ts';
 import { paint, type Session, startLive, untilShows } from '../../support/clients/live.ts';
 import { until } from '../../support/poll.ts';
 import { startSite } from '../../support/servers/site.ts';
 import { type Stack, shareStack } from '../../support/service/stack.ts';
+
+const FAILING_PROJECT = {
+  'package.json': '{"name":"markup","version":"1.0.0","private":true,"type":"module"}',
+  'index.ts': `import { defineFn } from 'tabern';
+defineFn('markup', async () => {
+  console.log('<img src=x onerror=alert(1)> begins');
+  throw new Error('<img src=x onerror=alert(1)> failed');
+});
+`,
+};
 
 const journey = suite('journey/console/console');
 const service = shareStack();
@@ -224,6 +235,28 @@ journey('the recording of an ended session is shown, and its time chosen', async
   await until(() => page.evaluate<boolean>(`${video}.currentTime < 0.2`));
   await page.locator('.virtual-row', { hasText: 'seconds later' }).click();
   await untilText(page, '.inspector', 'seconds later');
+  equal(person.faults, []);
+});
+
+journey('a failed run is one step from the overview, with its cause, steps and lines', async () => {
+  const stack = await service.get();
+  const ids = await publish(stack, FAILING_PROJECT);
+  const { id, sessionId } = await invoke(stack, must(ids['markup'], 'the function'));
+  await ended(stack, id);
+  await using person = await openConsole(stack);
+  await logIn(person, stack);
+  const { page } = person;
+  await page.locator('.failing a', { hasText: 'markup' }).click();
+  await page.waitForURL(`**/runs/${id}`);
+  await untilText(page, '.cause', `${MARKUP} failed`);
+  await untilText(page, '.waterfall', 'handler');
+  await untilText(page, '.log', `${MARKUP} begins`);
+  equal(await defectsInBoth(person), []);
+  await page.getByRole('link', { name: 'its session' }).click();
+  await page.waitForURL(`**/sessions/${sessionId}?tab=net`);
+  await page.keyboard.press('g');
+  await page.keyboard.press('r');
+  await untilText(page, 'tbody', `WORKLOAD_ERROR: ${MARKUP} failed`);
   equal(person.faults, []);
 });
 

@@ -2,6 +2,13 @@
 import { active } from '../parts/keys.tsx';
 import { Dialog } from './dialog.tsx';
 
+const SIGNS: Record<string, string> = {
+  ArrowDown: '↓',
+  ArrowUp: '↑',
+  ArrowLeft: '←',
+  ArrowRight: '→',
+};
+
 export function Help({ close }: { close: () => void }) {
   const byKey = new Map(active.value.flat().map(({ keys, does }) => [keys, does]));
   return (
@@ -15,7 +22,7 @@ export function Help({ close }: { close: () => void }) {
                 <span key={one}>
                   {index > 0 && ' or '}
                   {one.split(' ').map((key) => (
-                    <kbd key={key}>{key}</kbd>
+                    <kbd key={key}>{SIGNS[key] ?? key}</kbd>
                   ))}
                 </span>
               ))}

@@ -58,6 +58,8 @@ export type RunDetail = {
   results?: unknown;
   cause?: { code: string; message?: string; name?: string; stack?: string };
 };
+/** Times in ms since the runner received the run. */
+export type RunStep = { name: string; startMs: number; endMs: number; failed: boolean };
 export type RunLog = { message: string; timestamp: number; level: string };
 
 export type Overview = {

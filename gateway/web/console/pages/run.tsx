@@ -3,7 +3,7 @@ import { withQuery } from '../data/api.ts';
 import { escaped, lengthText } from '../data/format.ts';
 import { pathOf } from '../data/route.ts';
 import { route } from '../data/router.ts';
-import type { Run, RunDetail, RunLog } from '../data/types.ts';
+import type { Run, RunDetail, RunLog, RunStep } from '../data/types.ts';
 import { useKeys } from '../parts/keys.tsx';
 import { Failure, useLoad } from '../parts/load.tsx';
 import { RunState, Shape, type StateName } from '../parts/state.tsx';
@@ -13,7 +13,7 @@ const KINDS = ['INVOCATIONS'];
 
 export function RunPage({ id }: { id: string }) {
   const path = `/v1/functions/invocations/${encodeURIComponent(id)}`;
-  const { value, error, again } = useLoad<RunDetail>(path, KINDS);
+  const { value, error, again } = useLoad<RunDetail>(path, KINDS, id);
   useKeys([{ keys: 'c', does: "copy the run's id", run: () => void copy(id) }]);
   if (value === undefined) {
     if (error !== undefined) return <Failure error={error} again={again} />;
@@ -28,16 +28,15 @@ export function RunPage({ id }: { id: string }) {
         <Value title="Params" value={value.params} none="No params." />
         <Value title="Result" value={value.results} none="No result." />
       </div>
-      <Logs path={path} startedAt={Date.parse(value.startedAt ?? value.createdAt)} />
+      <Logs id={id} path={path} startedAt={Date.parse(value.startedAt ?? value.createdAt)} />
     </div>
   );
 }
 
 function Header({ run }: { run: RunDetail }) {
   const { projectId } = route.value;
-  const path = withQuery('/console/api/v1/invocations', { text: run.id, limit: '1' });
-  const { value } = useLoad<{ invocations: Run[] }>(path);
-  const name = value?.invocations[0]?.functionName;
+  const { value } = useLoad<Run>(`/console/api/v1/invocations/${run.id}`);
+  const name = value?.functionName;
   return (
     <header class="session-head">
       <h1>{name === undefined ? 'Run' : <Foreign text={name} max={80} />}</h1>
@@ -57,28 +56,51 @@ function Header({ run }: { run: RunDetail }) {
   );
 }
 
-function Waterfall({ run: { createdAt, startedAt, endedAt, status } }: { run: RunDetail }) {
-  if (endedAt === undefined || startedAt === undefined) return null;
-  const [from, start, end] = [createdAt, startedAt, endedAt].map((at) => Date.parse(at));
-  const all = Math.max(1, (end ?? 0) - (from ?? 0));
-  const waited = (start ?? 0) - (from ?? 0);
-  const ran = (end ?? 0) - (start ?? 0);
-  const steps: [name: string, state: StateName, ms: number, before: number][] = [
-    ['waited for a runner', 'waiting', waited, 0],
-    ['ran', status === 'FAILED' ? 'failed' : 'running', ran, waited],
-  ];
+const STEPS: Record<string, string> = {
+  bundle: 'bundle loaded',
+  'context load': 'context loaded',
+  browser: 'browser started',
+  handler: 'handler',
+  'context save': 'context saved',
+  close: 'session closed',
+};
+
+type Bar = { name: string; state: StateName; from: number; to: number };
+
+/** Times of the bars count from the acceptance of the run. */
+function Waterfall({ run }: { run: RunDetail }) {
+  const { id, createdAt, startedAt, endedAt, status } = run;
+  const isEnded = endedAt !== undefined;
+  const path = isEnded ? `/console/api/v1/invocations/${id}/steps` : '';
+  const { value } = useLoad<{ steps: RunStep[] }>(path);
+  if (!isEnded || startedAt === undefined) return null;
+  const waited = Math.max(0, Date.parse(startedAt) - Date.parse(createdAt));
+  const ended = Date.parse(endedAt) - Date.parse(createdAt);
+  const steps = (value?.steps ?? []).map(({ name, startMs, endMs, failed }): Bar => {
+    const state = failed ? 'failed' : 'running';
+    return { name: STEPS[name] ?? name, state, from: waited + startMs, to: waited + endMs };
+  });
+  const ran: Bar = {
+    name: 'ran',
+    state: status === 'FAILED' ? 'failed' : 'running',
+    from: waited,
+    to: ended,
+  };
+  const queue: Bar = { name: 'waited for a runner', state: 'waiting', from: 0, to: waited };
+  const bars = [queue, ...(steps.length > 0 ? steps : [ran])];
+  const all = Math.max(1, ...bars.map(({ to }) => to));
   return (
     <ol class="waterfall" aria-label="Steps">
-      {steps.map(([name, state, ms, before]) => (
-        <li key={name}>
+      {bars.map(({ name, state, from, to }) => (
+        <li key={`${name} ${from}`}>
           <span class="step">{name}</span>
           <span class="track">
             <span
               class={`bar ${state}`}
-              style={{ left: `${(100 * before) / all}%`, width: `${(100 * ms) / all}%` }}
+              style={{ left: `${(100 * from) / all}%`, width: `${(100 * (to - from)) / all}%` }}
             />
           </span>
-          <span class="size">{lengthText(ms)}</span>
+          <span class="size">{lengthText(to - from)}</span>
         </li>
       ))}
     </ol>
@@ -128,8 +150,10 @@ const TEXT_MAX_CHARS = 100_000;
 const LINES_MAX = 2_000;
 const LEVELS: Record<string, StateName> = { error: 'failed', warn: 'waiting' };
 
-function Logs({ path, startedAt }: { path: string; startedAt: number }) {
-  const { value, error, again } = useLoad<{ logs: RunLog[] }>(`${path}/logs`, KINDS);
+type LogsProps = { id: string; path: string; startedAt: number };
+
+function Logs({ id, path, startedAt }: LogsProps) {
+  const { value, error, again } = useLoad<{ logs: RunLog[] }>(`${path}/logs`, KINDS, id);
   if (error !== undefined) return <Failure error={error} again={again} />;
   if (value === undefined) return null;
   const lines = value.logs.slice(-LINES_MAX);

@@ -12,8 +12,11 @@ export type Loaded<T> = {
 
 const NONE: readonly string[] = [];
 
-/** GET of the path, and again at changes of these kinds. An empty path reads nothing. */
-export function useLoad<T>(path: string, kinds: readonly string[] = NONE): Loaded<T> {
+/**
+ * GET of the path, and again at changes of these kinds, of one object where `id` names it. An empty
+ * path reads nothing.
+ */
+export function useLoad<T>(path: string, kinds = NONE, id?: string): Loaded<T> {
   const [state, setState] = useState<{ path: string; value?: T; error?: string }>({ path });
   const abort = useRef<AbortController>(undefined);
   const again = useCallback(async () => {
@@ -36,8 +39,10 @@ export function useLoad<T>(path: string, kinds: readonly string[] = NONE): Loade
   const names = kinds.join();
   useEffect(() => {
     if (names === '') return;
-    return onChange(names.split(','), () => void again());
-  }, [names, again]);
+    return onChange(names.split(','), ({ ids }) => {
+      if (id === undefined || ids.length === 0 || ids.includes(id)) void again();
+    });
+  }, [names, id, again]);
   const isCurrent = state.path === path;
   return {
     value: isCurrent ? state.value : undefined,

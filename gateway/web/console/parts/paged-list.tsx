@@ -8,6 +8,8 @@ import type { Change } from '../data/types.ts';
 const LIMIT = '50';
 /** Ours: more changed rows below the first page than this are read when they are opened. */
 const READ_MAX = 20;
+/** Kinds of which one row can be read. */
+const READABLE: ReadonlySet<string> = new Set(['SESSIONS', 'INVOCATIONS']);
 /** An answer may have no rows and a cursor: the search goes on, this often at once. */
 const EMPTY_PAGES_MAX = 20;
 
@@ -131,7 +133,7 @@ async function readChanged<T extends Row>(
   setLists: (change: (old: Lists<T>) => Lists<T>) => void,
 ): Promise<void> {
   const below = lists.rows.slice(Number(LIMIT)).filter(({ id }) => ids.includes(id));
-  if (source.kind !== 'SESSIONS' || below.length > READ_MAX) return;
+  if (!READABLE.has(source.kind) || below.length > READ_MAX) return;
   for (const { id } of below) {
     const row = await api<T>(`${source.path}/${id}`).catch(() => undefined);
     if (row === undefined) continue;

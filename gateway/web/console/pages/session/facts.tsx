@@ -17,7 +17,11 @@ const EVENTS: Record<string, string> = {
 
 export function EventsList({ session }: { session: Session }) {
   const path = `/console/api/v1/sessions/${session.id}/events`;
-  const { value, error, again } = useLoad<{ events: SessionEvent[] }>(path, ['SESSIONS']);
+  const { value, error, again } = useLoad<{ events: SessionEvent[] }>(
+    path,
+    ['SESSIONS'],
+    session.id,
+  );
   if (error !== undefined) return <Failure error={error} again={again} />;
   if (value === undefined) return <p class="hint">Reading…</p>;
   return (
@@ -66,7 +70,11 @@ function EventText({ event: { type, text, size } }: { event: SessionEvent }) {
 
 export function FilesList({ session }: { session: Session }) {
   const path = withQuery('/v1/downloads', { sessionId: session.id, limit: '100' });
-  const { value, error, again } = useLoad<{ downloads: Download[] }>(path, ['SESSIONS']);
+  const { value, error, again } = useLoad<{ downloads: Download[] }>(
+    path,
+    ['SESSIONS'],
+    session.id,
+  );
   if (error !== undefined) return <Failure error={error} again={again} />;
   if (value === undefined) return <p class="hint">Reading…</p>;
   if (value.downloads.length === 0) return <p class="hint">No page has downloaded a file.</p>;

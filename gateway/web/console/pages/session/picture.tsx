@@ -81,7 +81,7 @@ function Recorded({ session }: { session: Session }) {
 
 export function PagesList({ session }: { session: Session }) {
   const path = `/v1/sessions/${session.id}/replays`;
-  const { value, error, again } = useLoad<Replays>(path, ['SESSIONS']);
+  const { value, error, again } = useLoad<Replays>(path, ['SESSIONS'], session.id);
   if (error !== undefined) return <Failure error={error} again={again} />;
   if (value === undefined) return <p class="hint">Reading…</p>;
   if (value.pages.length === 0) return <p class="hint">No page was recorded.</p>;
