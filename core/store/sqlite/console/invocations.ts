@@ -1,8 +1,8 @@
 /**
  * Invocations as the console lists them. `found` walks the index of the filter; `shown` is the same
- * row by invocations_by_time, which has all columns of the list but the cause: SQLite reads the row
- * itself, which may have a result of 6 MiB before its last columns, for the cause of a failure
- * only.
+ * row by invocations_by_time, from which SQLite reads the times: in the row they are behind the
+ * result, and reading them would read all of its 6 MiB. Of the row itself it reads what is before
+ * the result, and the cause of a failure, which has none.
  */
 import type {
   ConsoleInvocationRow,
