@@ -7,13 +7,12 @@
  */
 import { Readable } from 'node:stream';
 import type { RouterMiddleware } from '@koa/router';
-import type { Context } from 'koa';
 import { must } from '../../../proto/common/must.ts';
 import type { ConsoleKind, WatchChangesResponse } from '../../../proto/gen/tabern/v1/console.pb.ts';
 import { asFault, invalidField } from '../../../proto/rpc/errors.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import { REQUEST_TIMEOUT_MS } from '../../config.ts';
-import { callAsGateway, type State } from '../../http/auth.ts';
+import type { State } from '../../http/auth.ts';
 
 /** Ours: proxies close a connection that is idle for 30 to 60 s. The login is checked as often. */
 const HEARTBEAT_MS = 15_000;
@@ -49,29 +48,33 @@ export function watchChanges(deps: ChangesDeps): RouterMiddleware<State> {
   return async (ctx) => {
     const kinds = kindsIn(ctx.query['topics']);
     const after = versionIn(ctx.get('last-event-id') || ctx.query['after']);
-    const closed = new AbortController();
-    ctx.res.once('close', () => closed.abort());
-    const signal = AbortSignal.any([closed.signal, draining]);
-    const options = { ...must(ctx.state.call, 'a key')(STREAM_MAX_MS), signal };
+    const call = must(ctx.state.call, 'a key')(STREAM_MAX_MS);
+    const ended = new AbortController();
+    const signal = AbortSignal.any([must(call.signal, 'a signal'), ended.signal, draining]);
+    const options = { ...call, signal };
     const changes = clients.console.watchChanges({ kinds, after }, options)[Symbol.asyncIterator]();
     const next = changes.next();
     await within(REFUSAL_MS, next); // throws a refusal, which is an answer
     ctx.set('x-accel-buffering', 'no');
     ctx.type = 'text/event-stream';
-    const check = checkOf(ctx as Context, deps);
-    ctx.body = Readable.from(events({ changes, next, check, heartbeatMs }));
+    const check = checkOf(ctx.state, deps, signal);
+    const end = () => ended.abort();
+    ctx.body = Readable.from(events({ changes, next, check, end, heartbeatMs }));
   };
 }
 
 /** Throws when the credential of the request has ended. It does not count as a use. */
-function checkOf(ctx: Context, { clients, gatewayToken }: ChangesDeps): () => Promise<unknown> {
-  const { login: text, call } = ctx.state as State;
+function checkOf(
+  { login: text, call, requestId }: State,
+  { clients, gatewayToken }: ChangesDeps,
+  signal: AbortSignal,
+): () => Promise<unknown> {
   if (text === undefined) {
     return () => clients.projects.listProjects({}, call?.(REQUEST_TIMEOUT_MS));
   }
-  const ofGateway = callAsGateway(ctx, gatewayToken);
-  const wanted = { text, use: false };
-  return () => clients.consoleLogins.getConsoleLogin(wanted, ofGateway(REQUEST_TIMEOUT_MS));
+  const metadata = { authorization: `Bearer ${gatewayToken}`, 'x-request-id': requestId };
+  const options = { metadata, signal, timeoutMs: REQUEST_TIMEOUT_MS };
+  return () => clients.consoleLogins.getConsoleLogin({ text, use: false }, options);
 }
 
 type Watched = {
@@ -79,14 +82,16 @@ type Watched = {
   /** The first of them. */
   next: Promise<IteratorResult<WatchChangesResponse>>;
   check: () => Promise<unknown>;
+  /** Ends the call to core. */
+  end: () => void;
   heartbeatMs: number;
 };
 
 async function* events(watched: Watched): AsyncGenerator<string> {
-  const { changes, check, heartbeatMs } = watched;
+  const { changes, check, end, heartbeatMs } = watched;
   let { next } = watched;
-  yield `retry: ${RETRY_MS}\n\n`;
   try {
+    yield `retry: ${RETRY_MS}\n\n`;
     for (;;) {
       const result = await within(heartbeatMs, next);
       if (result === undefined) {
@@ -101,6 +106,8 @@ async function* events(watched: Watched): AsyncGenerator<string> {
     }
   } catch (error) {
     if (asFault(error).row.http === 401) yield 'event: end\ndata: {}\n\n';
+  } finally {
+    end();
   }
 }
 

@@ -173,6 +173,23 @@ test('only a page of the same origin may log in, log out or use the cookie', asy
   assert.is((await console.browse('GET', ME, { cookie })).status, 200, 'still logged in');
 });
 
+test('the cookie drives no session: WebSockets and discovery need a key', async () => {
+  await using console = await openConsole();
+  const cookie = await console.logIn();
+  const upgrade = {
+    connection: 'upgrade',
+    upgrade: 'websocket',
+    'sec-websocket-version': '13',
+    'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+  };
+  const id = '01a20b7f-ef50-7100-8e2d-500df8a298ff';
+  for (const path of ['/connect', `/connect?sessionId=${id}`, `/?sessionId=${id}`]) {
+    const answer = await console.browse('GET', path, { cookie, headers: upgrade });
+    assert.is(answer.status, 401, path);
+  }
+  assert.is(await statusOf(console, `/json/version?sessionId=${id}`, cookie), 401);
+});
+
 test('a key in a header counts alone: neither the cookie nor its checks matter', async () => {
   await using console = await openConsole();
   const cookie = await console.logIn();
