@@ -212,6 +212,8 @@ journey('texts of visited pages are texts: titles, addresses, console lines, nam
 journey('the recording of an ended session is shown, and its time chosen', async () => {
   const stack = await service.get();
   const { session, browser, page: remote } = await startLive(stack);
+  await using site = await startSite();
+  await remote.goto(site.url); // a blank page is not recorded
   const longAgo = performance.now();
   await paint(remote, LIME);
   await until(() => performance.now() - longAgo > 3_000); // a recording to seek in
@@ -234,6 +236,7 @@ journey('the recording of an ended session is shown, and its time chosen', async
   await page.keyboard.press('Home');
   await until(() => page.evaluate<boolean>(`${video}.currentTime < 0.2`));
   await page.locator('.virtual-row', { hasText: 'seconds later' }).click();
+  await until(() => page.evaluate<boolean>(`${video}.currentTime > 1.5`));
   await untilText(page, '.inspector', 'seconds later');
   equal(person.faults, []);
 });

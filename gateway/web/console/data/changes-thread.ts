@@ -12,8 +12,13 @@ addEventListener('connect', (event) => {
   if (port === undefined) return;
   ports.add(port);
   port.onmessage = ({ data }) => {
-    if (data === 'close') ports.delete(port);
-    else if (data === 'open') stream.open();
+    if (data === 'close') {
+      ports.delete(port);
+      return;
+    }
+    ports.add(port);
+    if (data === 'open') stream.open();
+    else stream.stop();
   };
   if (last !== undefined) port.postMessage(last);
 });

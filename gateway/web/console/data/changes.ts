@@ -1,7 +1,7 @@
 /** Changes of the project as they happen. Without the stream, everything is read each 10 s. */
-import { signal } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
 import { me } from './api.ts';
-import { openChanges, type StreamMessage } from './stream.ts';
+import { type Changes, openChanges, type StreamMessage } from './stream.ts';
 import { threadUrl } from './thread-url.ts';
 import type { Change } from './types.ts';
 
@@ -11,23 +11,18 @@ const POLL_MS = 10_000;
 export const isLive = signal(false);
 
 const listeners = new Set<(change: Change) => void>();
-let restart: (() => void) | undefined;
+let stream: Changes | undefined;
 
-/** Opens the stream, once; after a login it connects at once. */
+/** Opens the stream of this login. It stops when the login ends. */
 export function startChanges(): void {
-  if (restart !== undefined) {
-    restart();
+  if (stream !== undefined) {
+    stream.open();
     return;
   }
-  if (typeof SharedWorker === 'undefined') {
-    restart = openChanges(receive).open;
-  } else {
-    const worker = new SharedWorker(threadUrl(CHANGES_THREAD), { type: 'module' });
-    worker.port.onmessage = ({ data }) => receive(data as StreamMessage);
-    restart = () => worker.port.postMessage('open');
-    restart();
-    addEventListener('pagehide', () => worker.port.postMessage('close'));
-  }
+  stream = typeof SharedWorker === 'undefined' ? openChanges(receive) : openShared();
+  effect(() => {
+    if (me.value === null) stream?.stop();
+  });
   setInterval(() => {
     if (!isLive.value && !document.hidden) tell({ kind: 'ALL', ids: [] });
   }, POLL_MS);
@@ -40,6 +35,18 @@ export function onChange(kinds: readonly string[], listener: (change: Change) =>
   };
   listeners.add(own);
   return () => listeners.delete(own);
+}
+
+function openShared(): Changes {
+  const { port } = new SharedWorker(threadUrl(CHANGES_THREAD), { type: 'module' });
+  const open = () => port.postMessage('open');
+  port.onmessage = ({ data }) => receive(data as StreamMessage);
+  addEventListener('pagehide', () => port.postMessage('close'));
+  addEventListener('pageshow', ({ persisted }) => {
+    if (persisted) open();
+  });
+  open();
+  return { open, stop: () => port.postMessage('stop') };
 }
 
 function receive(message: StreamMessage): void {

@@ -10,8 +10,11 @@ const RETRY_MAX_MS = 10_000;
 /** Ours: without a heartbeat for longer than two of them, the connection is dead. */
 const SILENCE_MS = 35_000;
 
-/** Reports changes and the state of the stream. `open` connects at once when it is not. */
-export function openChanges(tell: (message: StreamMessage) => void): { open(): void } {
+/** `open` connects at once when it is not; `stop` forgets the login. */
+export type Changes = { open(): void; stop(): void };
+
+/** Reports changes and the state of the stream. */
+export function openChanges(tell: (message: StreamMessage) => void): Changes {
   let source: EventSource | undefined;
   let retryMs = RETRY_FIRST_MS;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -29,10 +32,15 @@ export function openChanges(tell: (message: StreamMessage) => void): { open(): v
     clearTimeout(timer);
     timer = setTimeout(retry, SILENCE_MS);
   };
-  const end = () => {
+  const stop = () => {
     source?.close();
     source = undefined;
+    version = ''; // versions are of one project
     clearTimeout(timer);
+    tell({ isLive: false });
+  };
+  const end = () => {
+    stop();
     tell({ isEnded: true });
   };
   function connect(): void {
@@ -59,6 +67,7 @@ export function openChanges(tell: (message: StreamMessage) => void): { open(): v
     open() {
       if (source === undefined) connect();
     },
+    stop,
   };
 }
 
