@@ -49,6 +49,12 @@ const VIOLATIONS: [path: string, text: string, says: string][] = [
     `import { x } from '../../runner/cli/x.ts';`,
     'may not import runner/cli/x.ts',
   ],
+  [
+    'gateway/web/console/app/a.tsx',
+    `import { x } from '../../../http/x.ts';`,
+    'may not import gateway/http/x.ts',
+  ],
+  ['gateway/web/console/a.ts', `import { x } from '../../../proto/x.ts';`, 'may not import proto/'],
   ['runner/a.ts', `import { x } from '../gateway/x.ts';`, 'may not import gateway/x.ts'],
   ['runner/sdk/a.ts', `import { x } from '../../proto/x.ts';`, 'may not import proto/x.ts'],
   ['runner/sdk/a.ts', `import { x } from '../loop.ts';`, 'may not import runner/loop.ts'],
@@ -126,6 +132,7 @@ const INNOCENT: [path: string, text: string][] = [
   ],
   ['gateway/webhooks/a.ts', `import { Agent } from 'undici';`],
   ['runner/config.ts', `read(process.env);`],
+  ['gateway/web/console/app/a.tsx', `import { x } from '../data/x.ts';`],
   [
     'runner/host/a.ts',
     `import P from 'piscina';\nimport { x } from '../sdk/x.ts';\nawait import(p);`,
@@ -211,6 +218,7 @@ layers('every file that may read the wall clock reads it', () => {
 layers('generated, installed and fixture files are not checked', async () => {
   const text = `import D from 'better-sqlite3';`;
   assert.equal(await planted('proto/gen/a.ts', text), []);
+  assert.equal(await planted('gateway/web/console/gen/a.js', text), []);
   assert.equal(await planted('runner/node_modules/a/a.js', text), []);
   assert.equal(await planted('test/support/projects/title/a.ts', functionOf(60)), []);
 });
