@@ -18,6 +18,8 @@ import { tempDirectory } from '../../support/temp.ts';
 
 const journey = suite('journey/functions/published-clis');
 const BIN = fileURLToPath(new URL('../../../node_modules/.bin', import.meta.url));
+/** The three install many of the same packages; each has a home of its own. */
+const NPM_CACHE = fileURLToPath(new URL('../../../node_modules/.cache/npm', import.meta.url));
 
 /** The CLIs start programs through tsx, which is slow on a busy machine. */
 const PATIENCE_MS = 180_000;
@@ -64,6 +66,7 @@ function quiet(home: string): Record<string, string> {
     ...(Object.fromEntries(given) as Record<string, string>),
     PATH: `${BIN}:${process.env['PATH']}`,
     HOME: home,
+    npm_config_cache: NPM_CACHE,
     npm_config_update_notifier: 'false',
     npm_config_before: new Date(DAY_MS).toISOString(),
     npm_config_minimum_release_age: String(ageMinutes()),
