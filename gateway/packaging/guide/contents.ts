@@ -6,7 +6,10 @@ export const CONTENTS: readonly { heading: string; pages: readonly string[] }[] 
   { heading: 'Start', pages: ['quickstart', 'comparison', 'faq'] },
   {
     heading: 'Use',
-    pages: ['sessions', 'functions', 'contexts', 'recordings', 'webhooks', 'files', 'agents'],
+    pages: [
+      ...['sessions', 'functions', 'contexts', 'recordings', 'webhooks', 'files'],
+      ...['console', 'agents'],
+    ],
   },
   {
     heading: 'Operate',
