@@ -16,6 +16,8 @@ import { written } from '../rest/json-texts.ts';
 import { callerOf, type Operation, render } from '../rest/operations.ts';
 
 export const INVOKE_ROUTE = '/v1/functions/:functionId/invoke';
+/** Not by its name: the console's service has a call of the same name. */
+const READ = '/v1/functions/invocations/{id}';
 
 type PreferWaitDeps = {
   clients: Clients;
@@ -30,8 +32,8 @@ export function preferWait({
   draining,
 }: PreferWaitDeps): RouterMiddleware<State> {
   const reads = must(
-    operations.find(({ method }) => method.localName === 'getInvocation'),
-    'getInvocation',
+    operations.find(({ verb, template }) => verb === 'get' && template === READ),
+    READ,
   );
   const { method, texts } = reads;
   const call = callerOf(clients, method);
