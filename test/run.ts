@@ -1,7 +1,7 @@
 /**
  * Runs the tests: `node test/run.ts [options] [folder or file]...` (default: test).
  *
- *   -j, --jobs N       files at a time (default: two a core, as a file waits half of its time)
+ *   -j, --jobs N       files at a time (default: one a core, and one more that waits)
  *   --all              whole matrices and the larger fault rounds
  *   --changed          only files that the changes since --since can reach, the nearest first
  *   --since REV        what --changed compares with (default: where the branch left its upstream)
@@ -38,7 +38,7 @@ for (const file of ALONE) statSync(file); // throws for a name that no file has 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    jobs: { type: 'string', short: 'j', default: String(availableParallelism() * 2) },
+    jobs: { type: 'string', short: 'j', default: String(availableParallelism() + 1) },
     all: { type: 'boolean', default: false },
     changed: { type: 'boolean', default: false },
     since: { type: 'string' },
