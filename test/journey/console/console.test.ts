@@ -99,6 +99,7 @@ journey('sessions are found, opened and released by keys alone, as they change',
   await page.getByRole('dialog', { name: 'Keys' }).waitFor();
   await page.keyboard.press('Escape');
   await page.keyboard.press('Control+K');
+  await page.locator('dialog input:focus').waitFor();
   await page.keyboard.insertText(id.slice(0, 13));
   await untilText(page, '#hits', 'session');
   await page.keyboard.press('ArrowDown');

@@ -63,7 +63,7 @@ export async function openConsole(stack: Stack, path = '/console'): Promise<Pers
 
 /** Logs in by keys alone: the box of the key has the focus. */
 export async function logIn({ page }: Person, { apiKey }: Stack): Promise<void> {
-  await page.locator('#key').waitFor();
+  await page.locator('#key:focus').waitFor();
   await page.keyboard.insertText(apiKey);
   await page.keyboard.press('Enter');
   await page.locator('.rail').waitFor();
