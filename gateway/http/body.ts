@@ -18,6 +18,7 @@ const arriving = openShares(BODIES_MAX_BYTES);
 type Reading = {
   /** The project whose share of the memory the body uses; undefined for small bodies. */
   projectId?: string | undefined;
+  maxBytes?: number;
   timeoutMs?: number;
 };
 
@@ -56,7 +57,8 @@ export function checkDeclaredSize(request: IncomingMessage, maxBytes: number): v
 
 /** The Fault for a body over its limit. */
 export function tooLarge(maxBytes: number): Fault {
-  const limit = `${Math.floor(maxBytes / (1024 * 1024))} MiB`;
+  const kibibytes = Math.floor(maxBytes / 1024);
+  const limit = kibibytes < 1024 ? `${kibibytes} KiB` : `${Math.floor(kibibytes / 1024)} MiB`;
   return new Fault('BODY_TOO_LARGE', `The body must not exceed ${limit}.`, {
     limitBytes: maxBytes,
   });
@@ -64,7 +66,7 @@ export function tooLarge(maxBytes: number): Fault {
 
 async function readBytes(
   request: IncomingMessage,
-  { projectId, timeoutMs = REQUEST_TIMEOUT_MS }: Reading,
+  { projectId, maxBytes = BODY_MAX_BYTES, timeoutMs = REQUEST_TIMEOUT_MS }: Reading,
 ): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks: Buffer[] = [];
@@ -73,7 +75,7 @@ async function readBytes(
     reject(new Fault('REQUEST_TIMEOUT', 'The body took too long to arrive.'));
   }, timeoutMs);
   request.on('data', (chunk: Buffer) => {
-    if (size + chunk.length > BODY_MAX_BYTES) return reject(tooLarge(BODY_MAX_BYTES));
+    if (size + chunk.length > maxBytes) return reject(tooLarge(maxBytes));
     if (projectId !== undefined && !arriving.acquire(projectId, chunk.length))
       return reject(busy());
     size += chunk.length;

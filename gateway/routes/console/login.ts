@@ -14,7 +14,7 @@ import type {
 } from '../../../proto/gen/tabern/v1/console_logins.pb.ts';
 import { invalidField } from '../../../proto/rpc/errors.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
-import { REQUEST_TIMEOUT_MS } from '../../config.ts';
+import { BODY_UNKEYED_MAX_BYTES, REQUEST_TIMEOUT_MS } from '../../config.ts';
 import { callAsGateway, type State } from '../../http/auth.ts';
 import { baseUrlOf } from '../../http/base-url.ts';
 import { type Json, readJson } from '../../http/body.ts';
@@ -44,7 +44,8 @@ export function addLogins(router: Router<State>, deps: LoginDeps): void {
 function logIn({ clients, gatewayToken, publicUrl }: LoginDeps): RouterMiddleware<State> {
   return async (ctx) => {
     checkSameOrigin(ctx.req, { publicUrl });
-    const credential = credentialOf(await readJson(ctx.req));
+    const body = await readJson(ctx.req, { maxBytes: BODY_UNKEYED_MAX_BYTES });
+    const credential = credentialOf(body);
     const client = networkOf(ctx.req.socket.remoteAddress ?? '');
     const call = callAsGateway(ctx, gatewayToken)(REQUEST_TIMEOUT_MS);
     const { text, login } = await clients.consoleLogins.createConsoleLogin(

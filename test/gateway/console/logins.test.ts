@@ -60,6 +60,18 @@ test('a wrong key, no key and another credential are refused, and set no cookie'
   }
 });
 
+test('a login reads 16 KiB, since its sender has no key yet', async () => {
+  await using console = await openConsole();
+  for (const headers of [{}, { 'transfer-encoding': 'chunked' }]) {
+    const body = { apiKey: 'x'.repeat(17_000) };
+    const answer = await console.browse('POST', '/console/login', { headers, body });
+    assert.is(answer.status, 413);
+    assert.is(messageOf(answer), 'The body must not exceed 16 KiB.');
+  }
+  const body = { apiKey: 'x'.repeat(16_000) };
+  assert.is((await console.browse('POST', '/console/login', { body })).status, 401);
+});
+
 test('an unknown, a malformed and a doubled cookie are none', async () => {
   await using console = await openConsole();
   const cookie = await console.logIn();
