@@ -206,6 +206,10 @@ layers('a folder of 20 entries is accepted, one of 21 is a violation', async () 
   assert.equal(await plantedAll(filesOf(20)), []);
   assert.equal(await plantedAll({ ...filesOf(19), 'core/deep/a/b.ts': 'x;' }), []);
   assert.equal(await plantedAll(filesOf(21)), ['core/deep: holds 21 entries']);
+  const series = Object.entries(filesOf(21)).map(([path, text]) => {
+    return [path.replace('core/deep', 'core/store/sqlite/schema'), text];
+  });
+  assert.equal(await plantedAll(Object.fromEntries(series)), []);
 });
 
 layers('every file that may read the wall clock reads it', () => {

@@ -24,6 +24,8 @@ const COMMON: BuildOptions = {
   jsxImportSource: 'preact',
   loader: { '.svg': 'copy' },
   entryNames: '[name]-[hash]',
+  chunkNames: 'part-[hash]',
+  splitting: true,
   legalComments: 'eof',
   metafile: true,
   logLevel: 'warning',

@@ -1,6 +1,7 @@
 /** The keys that act on the page that is shown. */
+
+import { Dialog } from '../parts/dialog.tsx';
 import { active } from '../parts/keys.tsx';
-import { Dialog } from './dialog.tsx';
 
 const SIGNS: Record<string, string> = {
   ArrowDown: '↓',

@@ -4,8 +4,8 @@ import { api, sentenceOf, withQuery } from '../data/api.ts';
 import { pathOf } from '../data/route.ts';
 import { go } from '../data/router.ts';
 import type { SearchResult } from '../data/types.ts';
+import { Dialog } from '../parts/dialog.tsx';
 import { Foreign, Time } from '../parts/text.tsx';
-import { Dialog } from './dialog.tsx';
 
 const TYPING_MS = 150;
 const PLACES: readonly [list: string, name: string][] = [

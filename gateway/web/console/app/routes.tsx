@@ -1,14 +1,16 @@
-/** The page of each route. */
+/** The page of each route. The lists are part of the first load, the other pages are not. */
 import type { VNode } from 'preact';
 import { pathOf, type Route } from '../data/route.ts';
-import { FunctionsPage } from '../pages/functions.tsx';
-import { OverviewPage } from '../pages/overview.tsx';
-import { RunPage } from '../pages/run.tsx';
-import { RunsPage } from '../pages/runs.tsx';
-import { SessionPage } from '../pages/session/page.tsx';
-import { SessionsPage } from '../pages/sessions.tsx';
-import { WebhooksPage } from '../pages/webhooks.tsx';
+import { FunctionsPage } from '../pages/functions/functions.tsx';
+import { OverviewPage } from '../pages/overview/overview.tsx';
+import { RunsPage } from '../pages/runs/runs.tsx';
+import { SessionsPage } from '../pages/sessions/sessions.tsx';
+import { WebhooksPage } from '../pages/webhooks/webhooks.tsx';
+import { lazy } from '../parts/lazy.tsx';
 import { Empty } from '../parts/load.tsx';
+
+const SessionPage = lazy(async () => (await import('../pages/session/page.tsx')).SessionPage);
+const RunPage = lazy(async () => (await import('../pages/runs/run.tsx')).RunPage);
 
 export function pageOf({ page, projectId, id }: Route): VNode {
   switch (page) {

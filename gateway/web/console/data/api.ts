@@ -24,9 +24,23 @@ export function baseUrl(): string {
   return me.value?.service?.baseUrl ?? location.origin;
 }
 
+/** A JSON body, or a form with files. */
+type Body = object | FormData;
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
 /** GET, or POST with a body, of a path of this origin; returns the parsed answer. */
-export async function api<T>(path: string, body?: object, signal?: AbortSignal): Promise<T> {
-  const answer = await request(path, body, signal);
+export function api<T>(path: string, body?: Body, signal?: AbortSignal): Promise<T> {
+  return send<T>(body === undefined ? 'GET' : 'POST', path, body, signal);
+}
+
+/** The same with any method. */
+export async function send<T>(
+  method: Method,
+  path: string,
+  body?: Body,
+  signal?: AbortSignal,
+): Promise<T> {
+  const answer = await request(method, path, body, signal);
   if (answer.status === 401 && path !== '/console/login') me.value = null;
   if (!answer.ok) throw new ApiError(answer.status, await messageOf(answer));
   if (answer.status === 204) return undefined as T;
@@ -47,15 +61,21 @@ export function sentenceOf(error: unknown): string {
   return text === '' ? 'The request failed.' : `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
-async function request(path: string, body?: object, signal?: AbortSignal): Promise<Response> {
+async function request(
+  method: Method,
+  path: string,
+  body?: Body,
+  signal?: AbortSignal,
+): Promise<Response> {
   const late = AbortSignal.timeout(TIMEOUT_MS);
   const init: RequestInit = {
+    method,
     cache: 'no-store',
     credentials: 'same-origin',
     signal: signal ? AbortSignal.any([signal, late]) : late,
   };
-  if (body !== undefined) {
-    init.method = 'POST';
+  if (body instanceof FormData) init.body = body;
+  else if (body !== undefined) {
     init.headers = { 'content-type': 'application/json' };
     init.body = JSON.stringify(body);
   }

@@ -10,7 +10,7 @@ import { useKeys } from '../../parts/keys.tsx';
 import { Failure, useLoad } from '../../parts/load.tsx';
 import { SessionState } from '../../parts/state.tsx';
 import { copy, Foreign, Id, Length, Time } from '../../parts/text.tsx';
-import { isOpen, Labels, releaseAll } from '../sessions.tsx';
+import { isOpen, Labels, releaseAll } from '../sessions/sessions.tsx';
 import { Inspector } from './inspector.tsx';
 import { Picture } from './picture.tsx';
 import { TABS, type TabName, Tabs } from './tabs.tsx';

@@ -1,18 +1,18 @@
 /** The sessions of the project. */
 import { useState } from 'preact/hooks';
-import { api, sentenceOf } from '../data/api.ts';
-import { labelsOf } from '../data/format.ts';
-import { pathOf } from '../data/route.ts';
-import { route } from '../data/router.ts';
-import type { Session } from '../data/types.ts';
-import { Choose, Filters, SINCE, Type, useFrom } from '../parts/filters.tsx';
-import { ListPage } from '../parts/list-page.tsx';
-import { announce } from '../parts/notice.tsx';
-import { usePagedList } from '../parts/paged-list.tsx';
-import { SessionState } from '../parts/state.tsx';
-import { type Column, Table } from '../parts/table.tsx';
-import { Foreign, Id, Length, Time } from '../parts/text.tsx';
-import { FirstSession } from './first.tsx';
+import { api, sentenceOf } from '../../data/api.ts';
+import { labelsOf } from '../../data/format.ts';
+import { pathOf } from '../../data/route.ts';
+import { route } from '../../data/router.ts';
+import type { Session } from '../../data/types.ts';
+import { Choose, Filters, SINCE, Type, useFrom } from '../../parts/filters.tsx';
+import { FirstSession } from '../../parts/first.tsx';
+import { ListPage } from '../../parts/list-page.tsx';
+import { announce } from '../../parts/notice.tsx';
+import { usePagedList } from '../../parts/paged-list.tsx';
+import { SessionState } from '../../parts/state.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { Foreign, Id, Length, Time } from '../../parts/text.tsx';
 
 const FILTERS = ['status', 'text', 'q', 'functionId', 'contextId', 'since'];
 const STATUSES: readonly [string, string][] = [

@@ -1,13 +1,13 @@
 /** One run: when, what went in, what came out, what it wrote. */
-import { withQuery } from '../data/api.ts';
-import { escaped, lengthText } from '../data/format.ts';
-import { pathOf } from '../data/route.ts';
-import { route } from '../data/router.ts';
-import type { Run, RunDetail, RunLog, RunStep } from '../data/types.ts';
-import { useKeys } from '../parts/keys.tsx';
-import { Failure, useLoad } from '../parts/load.tsx';
-import { RunState, Shape, type StateName } from '../parts/state.tsx';
-import { Copy, copy, Foreign, Id, Length, Time } from '../parts/text.tsx';
+import { withQuery } from '../../data/api.ts';
+import { escaped, lengthText } from '../../data/format.ts';
+import { pathOf } from '../../data/route.ts';
+import { route } from '../../data/router.ts';
+import type { Run, RunDetail, RunLog, RunStep } from '../../data/types.ts';
+import { useKeys } from '../../parts/keys.tsx';
+import { Failure, useLoad } from '../../parts/load.tsx';
+import { RunState, Shape, type StateName } from '../../parts/state.tsx';
+import { Copy, copy, Foreign, Id, Length, Time } from '../../parts/text.tsx';
 
 const KINDS = ['INVOCATIONS'];
 

@@ -1,8 +1,8 @@
 /** What an empty page says: the one command that fills it, with the real address and project. */
 import { baseUrl } from '../data/api.ts';
 import { route } from '../data/router.ts';
-import { Empty } from '../parts/load.tsx';
-import { Command } from '../parts/text.tsx';
+import { Empty } from './load.tsx';
+import { Command } from './text.tsx';
 
 export function FirstSession() {
   const command = `curl -X POST ${baseUrl()}/v1/sessions \\

@@ -1,13 +1,13 @@
 /** The functions of the project. */
-import { withQuery } from '../data/api.ts';
-import { pathOf } from '../data/route.ts';
-import { route } from '../data/router.ts';
-import type { Fn } from '../data/types.ts';
-import { Filters, Type } from '../parts/filters.tsx';
-import { Empty, Failure, useLoad } from '../parts/load.tsx';
-import { type Column, Table } from '../parts/table.tsx';
-import { Foreign, Id, Time } from '../parts/text.tsx';
-import { FirstFunction } from './first.tsx';
+import { withQuery } from '../../data/api.ts';
+import { pathOf } from '../../data/route.ts';
+import { route } from '../../data/router.ts';
+import type { Fn } from '../../data/types.ts';
+import { Filters, Type } from '../../parts/filters.tsx';
+import { FirstFunction } from '../../parts/first.tsx';
+import { Empty, Failure, useLoad } from '../../parts/load.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { Foreign, Id, Time } from '../../parts/text.tsx';
 
 const COLUMNS: Column<Fn>[] = [
   { name: 'Name', kind: 'wide', cell: ({ name }) => <Foreign text={name} max={80} /> },

@@ -1,17 +1,17 @@
 /** The webhooks of the project, and what was delivered to them. */
-import { withQuery } from '../data/api.ts';
-import { lengthText } from '../data/format.ts';
-import { pathOf } from '../data/route.ts';
-import { route } from '../data/router.ts';
-import type { Delivery, Webhook } from '../data/types.ts';
-import { Choose, Filters, Type } from '../parts/filters.tsx';
-import { ListPage } from '../parts/list-page.tsx';
-import { Empty, Failure, useLoad } from '../parts/load.tsx';
-import { usePagedList } from '../parts/paged-list.tsx';
-import { State, type StateName } from '../parts/state.tsx';
-import { type Column, Table } from '../parts/table.tsx';
-import { Foreign, Id, Time } from '../parts/text.tsx';
-import { FirstWebhook } from './first.tsx';
+import { withQuery } from '../../data/api.ts';
+import { lengthText } from '../../data/format.ts';
+import { pathOf } from '../../data/route.ts';
+import { route } from '../../data/router.ts';
+import type { Delivery, Webhook } from '../../data/types.ts';
+import { Choose, Filters, Type } from '../../parts/filters.tsx';
+import { FirstWebhook } from '../../parts/first.tsx';
+import { ListPage } from '../../parts/list-page.tsx';
+import { Empty, Failure, useLoad } from '../../parts/load.tsx';
+import { usePagedList } from '../../parts/paged-list.tsx';
+import { State, type StateName } from '../../parts/state.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { Foreign, Id, Time } from '../../parts/text.tsx';
 
 const FILTERS = ['webhookId', 'status', 'text'];
 const STATES: Record<string, [StateName, string]> = {

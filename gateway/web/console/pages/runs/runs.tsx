@@ -1,15 +1,15 @@
 /** The runs of all functions of the project. */
-import { lengthText } from '../data/format.ts';
-import { pathOf } from '../data/route.ts';
-import { route } from '../data/router.ts';
-import type { Run } from '../data/types.ts';
-import { Choose, Filters, SINCE, Type, useFrom } from '../parts/filters.tsx';
-import { ListPage } from '../parts/list-page.tsx';
-import { usePagedList } from '../parts/paged-list.tsx';
-import { RunState } from '../parts/state.tsx';
-import { type Column, Table } from '../parts/table.tsx';
-import { Foreign, Id, Length, Time } from '../parts/text.tsx';
-import { FirstRun } from './first.tsx';
+import { lengthText } from '../../data/format.ts';
+import { pathOf } from '../../data/route.ts';
+import { route } from '../../data/router.ts';
+import type { Run } from '../../data/types.ts';
+import { Choose, Filters, SINCE, Type, useFrom } from '../../parts/filters.tsx';
+import { FirstRun } from '../../parts/first.tsx';
+import { ListPage } from '../../parts/list-page.tsx';
+import { usePagedList } from '../../parts/paged-list.tsx';
+import { RunState } from '../../parts/state.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { Foreign, Id, Length, Time } from '../../parts/text.tsx';
 
 const FILTERS = ['status', 'text', 'functionId', 'since'];
 const STATUSES: readonly [string, string][] = [

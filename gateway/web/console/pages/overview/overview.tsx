@@ -1,17 +1,17 @@
 /** What runs, what waits, and what failed lately. */
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { withQuery } from '../data/api.ts';
-import { isUtc, now } from '../data/clock.ts';
-import { timeText } from '../data/format.ts';
-import { pathOf } from '../data/route.ts';
-import { route } from '../data/router.ts';
-import type { Bucket, Overview } from '../data/types.ts';
-import { Bars } from '../parts/bars.tsx';
-import { Failure, useLoad } from '../parts/load.tsx';
-import { State } from '../parts/state.tsx';
-import { Foreign, Time } from '../parts/text.tsx';
-import { FirstSession } from './first.tsx';
+import { withQuery } from '../../data/api.ts';
+import { isUtc, now } from '../../data/clock.ts';
+import { timeText } from '../../data/format.ts';
+import { pathOf } from '../../data/route.ts';
+import { route } from '../../data/router.ts';
+import type { Bucket, Overview } from '../../data/types.ts';
+import { Bars } from '../../parts/bars.tsx';
+import { FirstSession } from '../../parts/first.tsx';
+import { Failure, useLoad } from '../../parts/load.tsx';
+import { State } from '../../parts/state.tsx';
+import { Foreign, Time } from '../../parts/text.tsx';
 
 const KINDS = ['SESSIONS', 'INVOCATIONS', 'BUILDS', 'WEBHOOKS', 'DELIVERIES'];
 const HOUR_MS = 3_600_000;
