@@ -10,7 +10,7 @@ export function lazy<P extends object>(
   let loaded: ComponentType<P> | undefined;
   return function Lazy(props: P) {
     const [isFailed, setFailed] = useState(false);
-    const [, setLoaded] = useState(loaded);
+    const [, setLoaded] = useState(() => loaded); // a component is a function
     useEffect(() => {
       if (loaded !== undefined) return;
       load().then(
