@@ -28,11 +28,11 @@ export type Service = {
 
 /**
  * Starts it and waits until it is ready. Throws with its output when it ends before that. `command`
- * runs tabern; by default from the sources.
+ * runs tabern; by default TABERN_TEST_PROGRAM, the single executable, or the sources without it.
  */
 export async function startService(
   env: Record<string, string>,
-  command: readonly [string, ...string[]] = [process.execPath, LAUNCHER],
+  command = ownCommand(),
 ): Promise<Service> {
   const startedAt = performance.now();
   const [program, ...words] = command;
@@ -80,6 +80,11 @@ export async function endService(
     throw new Error(message, { cause });
   }
   return family;
+}
+
+function ownCommand(): readonly [string, ...string[]] {
+  const program = process.env['TABERN_TEST_PROGRAM'];
+  return program === undefined ? [process.execPath, LAUNCHER] : [program];
 }
 
 async function isReady(url: string): Promise<boolean> {
