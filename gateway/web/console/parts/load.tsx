@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { api, sentenceOf } from '../data/api.ts';
 import { onChange } from '../data/changes.ts';
+import { paced } from '../data/paced.ts';
 
 export type Loaded<T> = {
   value: T | undefined;
@@ -39,9 +40,14 @@ export function useLoad<T>(path: string, kinds = NONE, id?: string): Loaded<T> {
   const names = kinds.join();
   useEffect(() => {
     if (names === '') return;
-    return onChange(names.split(','), ({ ids }) => {
-      if (id === undefined || ids.length === 0 || ids.includes(id)) void again();
+    const reads = paced(again);
+    const end = onChange(names.split(','), ({ ids }) => {
+      if (id === undefined || ids.length === 0 || ids.includes(id)) reads.request();
     });
+    return () => {
+      end();
+      reads.stop();
+    };
   }, [names, id, again]);
   const isCurrent = state.path === path;
   return {

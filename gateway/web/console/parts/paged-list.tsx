@@ -2,12 +2,14 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { api, sentenceOf, withQuery } from '../data/api.ts';
 import { onChange } from '../data/changes.ts';
+import { paced } from '../data/paced.ts';
 import { appended, newerThan, type Page, type Row, refreshed } from '../data/paged.ts';
-import type { Change } from '../data/types.ts';
 
 const LIMIT = '50';
 /** Ours: more changed rows below the first page than this are read when they are opened. */
 const READ_MAX = 20;
+/** Ours: of a page that is hidden for long; the first page is read again in any case. */
+const CHANGED_MAX = 10_000;
 /** Kinds of which one row can be read. */
 const READABLE: ReadonlySet<string> = new Set(['SESSIONS', 'INVOCATIONS']);
 /** An answer may have no rows and a cursor: the search goes on, this often at once. */
@@ -66,10 +68,20 @@ export function usePagedList<T extends Row>(
     void load(true);
   }, [key, load]);
   useEffect(() => {
-    return onChange([kind], (change) => {
-      void load(false);
-      void readChanged(change, latest.current, setLists);
+    const changed = new Set<string>();
+    const reads = paced(async () => {
+      const ids = [...changed];
+      changed.clear();
+      await Promise.all([load(false), readChanged(ids, latest.current, setLists)]);
     });
+    const end = onChange([kind], ({ ids }) => {
+      for (const id of ids) if (changed.size < CHANGED_MAX) changed.add(id);
+      reads.request();
+    });
+    return () => {
+      end();
+      reads.stop();
+    };
   }, [kind, load]);
 
   const more = async () => {
@@ -128,7 +140,7 @@ async function pageOf<T extends Row>(
 
 /** Reads changed rows that are below the first page, where a row can be read alone. */
 async function readChanged<T extends Row>(
-  { ids }: Change,
+  ids: readonly string[],
   { source, lists }: { source: Source<T>; lists: Lists<T> },
   setLists: (change: (old: Lists<T>) => Lists<T>) => void,
 ): Promise<void> {

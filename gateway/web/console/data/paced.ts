@@ -1,0 +1,48 @@
+/** Reads that changes cause: few of them, however many changes arrive. */
+
+/** Ours: a person sees a change within a second. */
+const PAUSE_MIN_MS = 1_000;
+/** Ours: of a slow service, one tenth of the time is spent on one list. */
+const PAUSE_FACTOR = 10;
+
+/** The document, or that of a test. */
+export type Visible = EventTarget & { readonly hidden: boolean };
+export type Paced = { request(): void; stop(): void };
+
+/**
+ * Calls `read` for requests: at once when the last call is long ago, else once after a pause that
+ * grows with the time that `read` takes. A hidden page reads when it is shown again.
+ */
+export function paced(read: () => Promise<void>, page = ownPage()): Paced {
+  let isWanted = false;
+  let isBusy = false;
+  let isStopped = false;
+  const run = async () => {
+    if (isBusy || isStopped || !isWanted || page.hidden) return;
+    isWanted = false;
+    isBusy = true;
+    const startedAt = performance.now();
+    await read();
+    const pauseMs = Math.max(PAUSE_MIN_MS, PAUSE_FACTOR * (performance.now() - startedAt));
+    setTimeout(() => {
+      isBusy = false;
+      void run();
+    }, pauseMs);
+  };
+  const shown = () => void run();
+  page.addEventListener('visibilitychange', shown);
+  return {
+    request() {
+      isWanted = true;
+      void run();
+    },
+    stop() {
+      isStopped = true;
+      page.removeEventListener('visibilitychange', shown);
+    },
+  };
+}
+
+function ownPage(): Visible {
+  return (globalThis as unknown as { document: Visible }).document;
+}
