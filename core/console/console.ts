@@ -1,6 +1,7 @@
 /** ConsoleService: what the console shows of a project. */
 import type { ConsoleServiceService } from '../../proto/gen/tabern/v1/console.pb.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
+import type { Sealer } from '../common/sealer.ts';
 import type { IsRevoked } from '../projects/revoked-keys.ts';
 import type { Store } from '../store/types.ts';
 import { consoleChanges } from './changes.ts';
@@ -9,12 +10,16 @@ import { consoleOverview } from './overview.ts';
 import { consoleSearch } from './search.ts';
 import { consoleSessionEvents } from './session-events.ts';
 import { consoleSessions } from './sessions.ts';
+import { consoleWebhooks } from './webhooks.ts';
 import { consoleWork } from './work.ts';
 
 export type ConsoleDeps = {
   store: Store;
   isRevoked: IsRevoked;
+  sealer: Sealer;
   now: () => number;
+  /** The machine's clock, with which receivers compare signatures. */
+  wall: () => number;
   /** Aborts when core closes. */
   closing: AbortSignal;
 };
@@ -29,6 +34,7 @@ export function consoleService(
     ...consoleSessionEvents(store),
     ...consoleWork(store),
     ...consoleDeliveries(store),
+    ...consoleWebhooks(deps),
     ...consoleSearch(store),
     ...consoleChanges(deps),
   };

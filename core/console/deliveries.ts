@@ -25,12 +25,15 @@ export function consoleDeliveries(
         resourceId: optionalId('resourceId', resourceId),
         eventType,
       });
-      return { deliveries: found.rows.map(toProto), nextCursor: cursorAfter(owner, found) };
+      return {
+        deliveries: found.rows.map(toConsoleDelivery),
+        nextCursor: cursorAfter(owner, found),
+      };
     },
   };
 }
 
-function toProto(row: ConsoleDeliveryRow): ConsoleDelivery {
+export function toConsoleDelivery(row: ConsoleDeliveryRow): ConsoleDelivery {
   const { state, due, doneAt, ...same } = row;
   return {
     ...same,

@@ -30,6 +30,11 @@ export type Next = {
   tries: number;
 };
 
+/** Whether the delivery ended without its event: given up, or skipped. */
+export function isLost({ state }: Next): boolean {
+  return state === 'exhausted' || state === 'skipped';
+}
+
 type Failed = Failure & { jitter: number; abortMessage: boolean };
 
 /** After the failure number `tries`. */

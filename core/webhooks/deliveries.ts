@@ -22,7 +22,7 @@ import { isId } from '../common/ids.ts';
 import type { Sealer } from '../common/sealer.ts';
 import type { Rule } from '../delivery/disable.ts';
 import { jitterOf } from '../delivery/retry-schedule.ts';
-import { signatureHeaders } from '../delivery/sign.ts';
+import { plainHeaders, signatureHeaders } from '../delivery/sign.ts';
 import { countAttempt, countClaim } from '../maintenance/metrics.ts';
 import type {
   AttemptEnd,
@@ -45,7 +45,6 @@ const PER_PROJECT_MAX = 32;
 /** In characters. Ours: one sentence. */
 const ERROR_MAX_LENGTH = 300;
 const NAME_LENGTH = { min: 1, max: 128, unit: ' characters' };
-const USER_AGENT = 'tabern-webhooks/1';
 
 type Options = {
   store: Store;
@@ -75,7 +74,9 @@ export function deliveryService(
   function wantedBy(sender: Sender, max: number): ClaimWanted {
     const at = now();
     const limits = { max, perProjectMax: PER_PROJECT_MAX, ratePerS };
-    return { ...sender, ...limits, at, leaseUntil: at + LEASE_MS, jitter: jitterOf(random()) };
+    const signedAtS = Math.floor(wall() / 1_000);
+    const leaseUntil = at + LEASE_MS;
+    return { ...sender, ...limits, at, signedAtS, leaseUntil, jitter: jitterOf(random()) };
   }
 
   async function answered(claimed: Claimed, { signal }: Call): Promise<Answer> {
@@ -139,9 +140,8 @@ function checkSender({ senderId, instanceId }: Sender, max: number): void {
  * The claims with their headers. A claim whose secrets do not open is omitted: its lease expires,
  * which counts as a failure.
  */
-function signed({ claims, secrets }: Claimed, options: Options): Claim[] {
-  const { sealer, log, wall } = options;
-  const timestampS = Math.floor(wall() / 1_000);
+function signed({ claims, secrets, signedAtS }: Claimed, options: Options): Claim[] {
+  const { sealer, log } = options;
   const keysOf = new Map<string, Uint8Array[]>();
   const open = (webhookId: string) =>
     (secrets[webhookId] ?? []).map(({ seq, sealed }) =>
@@ -151,7 +151,7 @@ function signed({ claims, secrets }: Claimed, options: Options): Claim[] {
     try {
       const keys = keysOf.get(row.webhookId) ?? open(row.webhookId);
       keysOf.set(row.webhookId, keys);
-      return [toClaim(row, timestampS, keys)];
+      return [toClaim(row, signedAtS, keys)];
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       log.error({ err: error, webhookId: row.webhookId }, 'a delivery cannot be signed');
@@ -164,9 +164,7 @@ function toClaim(row: ClaimedRow, timestampS: number, keys: Uint8Array[]): Claim
   const { deliveryId, claimSeq, attemptId, webhookId, endpoint, eventId, n } = row;
   const body = Buffer.from(row.body.buffer, row.body.byteOffset, row.body.byteLength);
   const headers = {
-    'content-type': 'application/json',
-    'user-agent': USER_AGENT,
-    'x-svc-webhook-attempt': String(n),
+    ...plainHeaders(n),
     ...signatureHeaders({ id: eventId, timestampS, body }, keys),
   };
   return { deliveryId, claimSeq, attemptId, webhookId, endpoint, headers, body };

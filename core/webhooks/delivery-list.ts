@@ -58,7 +58,7 @@ export function toDelivery(row: DeliveryRow, attempts: readonly AttemptRow[] = [
   };
 }
 
-function toAttempt(row: AttemptRow): Delivery_Attempt {
+export function toAttempt(row: AttemptRow): Delivery_Attempt {
   const { n: number, trigger, endpoint } = row;
   return {
     number,

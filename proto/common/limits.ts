@@ -46,7 +46,7 @@ export const RUNNER_BATCH_MAX = 1_000;
  */
 export const DELIVERY_BATCH_MAX = 64;
 /** In bytes, kept of an endpoint's response to a delivery. Source: proto/spec/webhooks.md 5. */
-export const RESPONSE_KEPT_BYTES = 1 * KIB;
+export const RESPONSE_KEPT_BYTES = 4 * KIB;
 
 /**
  * The time limit of sending a context's content, in either direction: 512 MiB at 2.4 Mbit/s. Ours.

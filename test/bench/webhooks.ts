@@ -198,11 +198,15 @@ async function backlog(): Promise<void> {
   const wanted = { ...sender, max: 64, perProjectMax: 32, ratePerS: NO_RATE, jitter: 1 };
   const [taken, capped]: [number[], number[]] = [[], []];
   const claim = db.transaction(() =>
-    timed(taken, () => ops.claimDeliveries({ ...wanted, at, leaseUntil: at + 45_000 })),
+    timed(taken, () =>
+      ops.claimDeliveries({ ...wanted, at, signedAtS: 0, leaseUntil: at + 45_000 }),
+    ),
   );
   for (let n = 0; n < CLAIMS; n++) {
     const { claims } = claim.immediate();
-    timed(capped, () => ops.claimDeliveries({ ...wanted, at, leaseUntil: at + 45_000 }));
+    timed(capped, () =>
+      ops.claimDeliveries({ ...wanted, at, signedAtS: 0, leaseUntil: at + 45_000 }),
+    );
     const release = db.prepare(`UPDATE deliveries SET state = 'delivered' WHERE id = ?`);
     for (const { deliveryId } of claims) release.run(deliveryId);
   }

@@ -20,10 +20,12 @@ import { inStates, queries } from './engine/statements.ts';
 import type { Tx } from './engine/transaction.ts';
 import { MINUTES_USED } from './projects.ts';
 import { hasOldId } from './times.ts';
+import { dayCounter } from './webhooks/days.ts';
 import { dueRecount } from './webhooks/due.ts';
 
 export function retentionOps(tx: Tx): RetentionOps {
   const sql = { ...eventQueries(tx), ...backlogQueries(tx), recountDue: dueRecount(tx) };
+  const countDay = dayCounter(tx);
 
   /** Removes rows of one event; returns their number. */
   function purge(id: string, max: number): number {
@@ -40,7 +42,8 @@ export function retentionOps(tx: Tx): RetentionOps {
         left -= purge(id, left);
         if (left <= 0) return max;
       }
-      left -= sql.webhooks(before, left);
+      left -= sql.daysOf(before, left);
+      if (left > 0) left -= sql.webhooks(before, left);
       sql.listeners(at);
       tx.crashPoint('purge-events');
       return max - left;
@@ -54,6 +57,7 @@ export function retentionOps(tx: Tx): RetentionOps {
       if (over <= 0) return 0;
       const skipped = sql.skip(at, webhookId, over);
       sql.recountDue(webhookId);
+      countDay(webhookId, at, { lost: skipped });
       return skipped;
     },
   };
@@ -80,11 +84,16 @@ function eventQueries(tx: Tx) {
       DELETE FROM events
       WHERE id = ? AND NOT EXISTS (SELECT 1 FROM deliveries WHERE event_id = events.id)`),
     // Index webhooks_deleted.
+    daysOf: changes<[number, number]>(`
+      DELETE FROM webhook_days WHERE (webhook_id, day) IN (
+        SELECT webhook_id, day FROM webhooks CROSS JOIN webhook_days ON webhook_id = webhooks.id
+        WHERE status = 'deleted' AND updated_at < ? LIMIT ?)`),
     webhooks: changes<[number, number]>(`
       DELETE FROM webhooks WHERE id IN (
         SELECT id FROM webhooks
         WHERE status = 'deleted' AND updated_at < ?
           AND NOT EXISTS (SELECT 1 FROM deliveries WHERE webhook_id = webhooks.id)
+          AND NOT EXISTS (SELECT 1 FROM webhook_days WHERE webhook_id = webhooks.id)
         LIMIT ?)`),
     listeners: changes<[number]>('DELETE FROM listeners WHERE until <= ?'),
   };

@@ -205,6 +205,51 @@ export type ChangedKind =
 /** `ids`: of the rows that changed, of deliveries those of the events; undefined for many. */
 export type Changes = { kind: ChangedKind; ids: string[] | undefined };
 
+/** A secret of a webhook, sealed. */
+export type SecretRow = {
+  seq: number;
+  sealed: Uint8Array;
+  createdAt: number;
+  expiresAt: number | null;
+};
+
+/** `day`: days since 1970, UTC. `answers`: JSON of AnswerTimes. */
+export type WebhookDayRow = {
+  day: number;
+  delivered: number;
+  failed: number;
+  lost: number;
+  answers: string;
+};
+
+export type WebhookHealthRow = {
+  webhookId: string;
+  countedFrom: number;
+  /** Without those on which nothing happened. */
+  days: WebhookDayRow[];
+  /** One more than `backlogMax` when more wait. */
+  backlog: number;
+};
+
+/** Null for attempts of earlier releases. */
+export type SignedAttemptRow = AttemptRow & {
+  /** In Unix seconds. */
+  signedAtS: number | null;
+  /** Sequence numbers of the secrets, newest first, with spaces between. */
+  signedBy: string | null;
+};
+
+export type WholeDelivery = {
+  delivery: ConsoleDeliveryRow;
+  body: Uint8Array;
+  /** Newest first. */
+  attempts: SignedAttemptRow[];
+  secrets: SecretRow[];
+};
+
+/** An event that was sent to a webhook, and the timestamps of its attempts, newest first. */
+export type SentEvent = { body: Uint8Array; signedAtS: number[] };
+
 export type ConsoleOps = {
   consoleSessions(wanted: ConsoleSessionsWanted): Listed<ConsoleSessionRow>;
   consoleSession(wanted: Owned): ConsoleSessionRow | undefined;
@@ -215,6 +260,32 @@ export type ConsoleOps = {
   consoleInvocationSteps(wanted: Owned): { steps: string | null } | undefined;
   consoleBuilds(wanted: ConsoleBuildsWanted): Listed<ConsoleBuildRow>;
   consoleDeliveries(wanted: ConsoleDeliveriesWanted): Listed<ConsoleDeliveryRow>;
+  /** Newest first; only `webhookId` where it is given. `fromDay`: the first day. */
+  consoleWebhookHealth(wanted: {
+    projectId: string;
+    webhookId: string | undefined;
+    fromDay: number;
+    webhooksMax: number;
+    backlogMax: number;
+  }): WebhookHealthRow[];
+  /** `id`: of the event. */
+  consoleDelivery(wanted: {
+    projectId: string;
+    webhookId: string;
+    id: string;
+    attemptsMax: number;
+  }): WholeDelivery | undefined;
+  /** Undefined when there is no such webhook. */
+  consoleSecrets(wanted: Owned): SecretRow[] | undefined;
+  /** Of the project's other webhooks, `max` at most. */
+  consoleOtherSecrets(
+    wanted: Owned & { max: number },
+  ): (SecretRow & { webhookId: string; endpoint: string })[];
+  consoleSentEvent(wanted: {
+    webhookId: string;
+    eventId: string;
+    attemptsMax: number;
+  }): SentEvent | undefined;
   /** `since`: of the failures. Undefined when there is no such project. */
   consoleOverview(wanted: { projectId: string; since: number }): OverviewRow | undefined;
   /** The newest rows behind `before`; `next` is absent when all were counted. */

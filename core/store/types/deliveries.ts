@@ -1,4 +1,5 @@
 /** Deliveries and their attempts, as stored. */
+import type { AnswerTimes } from '../../delivery/answer-times.ts';
 import type { Rule } from '../../delivery/disable.ts';
 
 export type Sender = {
@@ -15,6 +16,8 @@ export type ClaimWanted = Sender & {
   /** Deliveries a second of one webhook. */
   ratePerS: number;
   at: number;
+  /** The timestamp of the signatures, in Unix seconds. */
+  signedAtS: number;
   leaseUntil: number;
   /** For the delay of a delivery that was interrupted too often. */
   jitter: number;
@@ -34,6 +37,7 @@ export type ClaimedRow = {
 
 export type Claimed = {
   claims: ClaimedRow[];
+  signedAtS: number;
   /** The live secrets of each claimed webhook, newest first. */
   secrets: Record<string, { seq: number; sealed: Uint8Array }[]>;
   /**
@@ -71,6 +75,18 @@ export type AttemptEnd = {
   /** The receiver requested no further attempt. */
   abortMessage: boolean;
   jitter: number;
+};
+
+/** What happened to a webhook on one day, without tests. */
+export type DayCounts = {
+  /** Attempts with a 2xx answer. */
+  delivered: number;
+  /** Attempts that failed. */
+  failed: number;
+  /** Deliveries that were given up, or skipped. */
+  lost: number;
+  /** Answers by their time; an attempt without an answer in time counts too. */
+  answers: AnswerTimes;
 };
 
 export type DeliveryOps = {

@@ -17,7 +17,13 @@ async function openDeliveries(webhooks: number) {
   const app = bootDeliveries();
   const { signal: closing } = new AbortController();
   const isRevoked = async () => false;
-  const { listDeliveries } = consoleService({ ...app, now: app.clock.now, isRevoked, closing });
+  const { listDeliveries } = consoleService({
+    ...app,
+    ...app.parts,
+    wall: app.clock.now,
+    isRevoked,
+    closing,
+  });
   const names = Array.from({ length: webhooks }, (_, n) => `https://hook-${n}.example/`);
   const ids: string[] = [];
   for (const name of names) ids.push((await app.addWebhook(name)).id);

@@ -1,5 +1,6 @@
 /** A project with many rows for the console's lists, over the store without its thread. */
 import { newId } from '../../../core/common/ids.ts';
+import { sealerOf } from '../../../core/common/sealer.ts';
 import { consoleService } from '../../../core/console/console.ts';
 import { type BareStore, bareStore, callerOf } from '../../support/core/bare-store.ts';
 
@@ -22,9 +23,10 @@ export function openLists(): Lists {
   const { signal: closing } = new AbortController();
   const now = () => FIRST_MS + 30 * 24 * HOUR_MS;
   const isRevoked = async () => false;
+  const sealer = sealerOf(Buffer.alloc(32, 1));
   return {
     ...bare,
-    console: consoleService({ store: bare.store, isRevoked, now, closing }),
+    console: consoleService({ store: bare.store, sealer, isRevoked, now, wall: now, closing }),
     caller: callerOf(bare.projectId),
     async addProject(name) {
       const times = { createdAt: FIRST_MS, updatedAt: FIRST_MS };

@@ -133,6 +133,7 @@ async function listen(store: Store, projectId: string, eventTypes: string[], lat
       ...sender,
       ...limits,
       at: later,
+      signedAtS: 0,
       leaseUntil: later + 45_000,
     });
     const outcome = { outcome: 'ok', status: 204, latencyMs: 1, error: '' } as const;

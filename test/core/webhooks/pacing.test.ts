@@ -146,6 +146,7 @@ pacing('a webhook receives 50 deliveries a second, however fast it responds', as
     ratePerS: 50,
     jitter: 1,
     at: app.clock.now(),
+    signedAtS: 0,
     leaseUntil: app.clock.now() + 1,
   });
   assert.is(nextDue, app.clock.now() + 20, 'who waits looks again when one may go');

@@ -31,6 +31,13 @@ const [context, session, webhook] = [
   { id: 'webhook' },
 ] as const;
 const delivery = { id: 'webhook', deliveryId: 'delivery' } as const;
+/** A request that a receiver refuses. */
+const REFUSED = {
+  webhookId: 'id',
+  webhookTimestamp: '1',
+  webhookSignature: 'v1,x',
+  body: '{}',
+};
 const named = (pathName: string) => ({ text: pathName });
 
 function discoveryRows(base: string): [string, Row][] {
@@ -188,6 +195,9 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'GET /console/api/v1/invocations/{id}': { path: { id: 'invocation' }, own: 200 },
   'GET /console/api/v1/invocations/{id}/steps': { path: { id: 'invocation' }, own: 200 },
   'GET /console/api/v1/builds': { own: 200 },
+  'GET /console/api/v1/webhooks/health': { own: 200 },
+  'GET /console/api/v1/webhooks/{id}/deliveries/{deliveryId}': { path: delivery, own: 200 },
+  'POST /console/api/v1/webhooks/{id}/verify': { path: webhook, body: REFUSED, own: 200 },
   'GET /console/api/v1/deliveries': { own: 200 },
   'GET /console/api/v1/counts': { own: 400 },
   'GET /console/api/v1/search': { own: 400 },

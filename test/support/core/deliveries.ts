@@ -57,6 +57,7 @@ export function bootDeliveries(allow = cidrList([])) {
   const dispose = () => bare[Symbol.asyncDispose]();
   return {
     ...bare,
+    parts,
     bare,
     clock,
     webhooks,

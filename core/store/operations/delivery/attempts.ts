@@ -5,6 +5,7 @@
  * nothing else. A repeated one changes nothing.
  */
 import { must } from '../../../../proto/common/must.ts';
+import { rangeOf } from '../../../delivery/answer-times.ts';
 import {
   afterAttempt,
   type FailureStreak,
@@ -15,10 +16,11 @@ import { type Pace, paceAfter } from '../../../delivery/rate.ts';
 import {
   afterFailure,
   again,
+  isLost,
   type Next,
   type SubscriptionState,
 } from '../../../delivery/transitions.ts';
-import type { AttemptEnd, DeliveryOps, DeliveryState } from '../../types/deliveries.ts';
+import type { AttemptEnd, DayCounts, DeliveryOps, DeliveryState } from '../../types/deliveries.ts';
 import { DELIVERY } from '../states.ts';
 import type { InSteps, Read, Steps, Transaction } from '../steps.ts';
 
@@ -52,8 +54,10 @@ export type ReportStatements = {
   totals(webhookId: string): Read<BatchTotals | undefined>;
   /** Writes them, and the webhook's next due time. */
   saveTotals(totals: BatchTotals): void;
-  /** After five days of failure: its pending deliveries are skipped. */
-  disable(webhookId: string, at: number): void;
+  /** After five days of failure: its pending deliveries are skipped. Returns their number. */
+  disable(webhookId: string, at: number): Read<number>;
+  /** Counts for the console. */
+  countDay(webhookId: string, at: number, counts: DayCounts): void;
   failing(): Read<(FailureStreak & { webhookId: string })[]>;
   setStreak(streak: FailureStreak & { webhookId: string }): void;
   heartbeat(): Read<number | undefined>;
@@ -63,7 +67,14 @@ export type ReportStatements = {
 };
 
 /** The state that the reports of one batch share. */
-type Batch = { at: number; rule: Rule; totals: Map<string, BatchTotals> };
+type Batch = {
+  at: number;
+  rule: Rule;
+  totals: Map<string, BatchTotals>;
+  days: Map<string, CountedDay>;
+};
+/** What the reports of one webhook add to its day. */
+type CountedDay = DayCounts & { answers: number[] };
 
 type Report = Omit<Parameters<DeliveryOps['reportAttempts']>[0], 'next'>;
 
@@ -73,13 +84,14 @@ export function* recordReports(
   tx: Transaction,
   { ends, at, rule }: Report,
 ): Steps<string[]> {
-  const batch: Batch = { at, rule, totals: new Map() };
+  const batch: Batch = { at, rule, totals: new Map(), days: new Map() };
   const disabled: string[] = [];
   for (const end of ends) {
     const webhookId = yield* recordOne(sql, end, batch);
     if (webhookId !== undefined) disabled.push(webhookId);
   }
   for (const totals of batch.totals.values()) sql.saveTotals(totals);
+  for (const [webhookId, counts] of batch.days) sql.countDay(webhookId, at, counts);
   tx.crashPoint('report-attempts');
   // A place is free, or a delivery is due again: waiting senders may claim.
   tx.wake('deliveries');
@@ -121,13 +133,16 @@ function* settle(
   const { webhookId, tries, isTest } = found;
   const totals = yield* totalsOf(sql, webhookId, batch);
   const disables = isTest === 0 && count(totals, found, end, batch);
-  if (disables) sql.disable(webhookId, batch.at);
+  const day = isTest ? newDay() : dayOf(webhookId, batch);
+  countAttempt(day, end);
+  if (disables) day.lost += yield* sql.disable(webhookId, batch.at);
   if (end.outcome === 'ok') {
     sql.setDelivered(deliveryId, tries + (isCurrent ? 1 : 0), batch.at);
     return undefined;
   }
   const subscription = must(yield* sql.subscription(deliveryId), 'webhook');
   const next = afterFailure(end, tries + 1, batch.at, subscription);
+  if (isLost(next)) day.lost += 1;
   sql.setState({ ...next, deliveryId, at: batch.at });
   return disables ? webhookId : undefined;
 }
@@ -155,6 +170,26 @@ function* totalsOf(
   const read = must(yield* sql.totals(webhookId), 'webhook');
   totals.set(webhookId, read);
   return read;
+}
+
+function newDay(): CountedDay {
+  return { delivered: 0, failed: 0, lost: 0, answers: [] };
+}
+
+function dayOf(webhookId: string, { days }: Batch): CountedDay {
+  const known = days.get(webhookId) ?? newDay();
+  days.set(webhookId, known);
+  return known;
+}
+
+/** A time-out counts as an answer that took as long. */
+function countAttempt(day: CountedDay, { outcome, status, latencyMs }: AttemptEnd): void {
+  if (outcome === 'ok') day.delivered += 1;
+  else day.failed += 1;
+  if (status === 0 && outcome !== 'timeout') return;
+  const range = rangeOf(latencyMs);
+  while (day.answers.length <= range) day.answers.push(0);
+  day.answers[range] = (day.answers[range] ?? 0) + 1;
 }
 
 /**

@@ -6,11 +6,18 @@
 import { BURST_MS, capOf, pacedAfter, tokensOf } from '../../../delivery/rate.ts';
 import {
   afterInterruption,
+  isLost,
   type Next,
   type SubscriptionState,
   TEST_TYPE,
 } from '../../../delivery/transitions.ts';
-import type { Claimed, ClaimedRow, ClaimWanted, Sender } from '../../types/deliveries.ts';
+import type {
+  Claimed,
+  ClaimedRow,
+  ClaimWanted,
+  DayCounts,
+  Sender,
+} from '../../types/deliveries.ts';
 import type { Read, Steps, Transaction } from '../steps.ts';
 
 export type DueWebhook = {
@@ -55,6 +62,9 @@ export type ClaimStatements = {
     trigger: Trigger;
     endpoint: string;
     at: number;
+    signedAtS: number;
+    /** The sequence numbers of its secrets, newest first. */
+    signedBy: readonly number[];
   }): Read<number>;
   /** The webhook is the most recently served; its next due time is computed anew. */
   setServed(webhookId: string, pacedUntil: number): void;
@@ -69,6 +79,8 @@ export type ClaimStatements = {
   interruptAttempt(deliveryId: number, at: number): void;
   setState(next: Next & { id: number; interrupted: number; at: number }): void;
   recountDue(webhookId: string): void;
+  /** Counts for the console. */
+  countDay(webhookId: string, at: number, counts: Partial<DayCounts>): void;
 };
 
 export function* claimDeliveries(
@@ -77,16 +89,23 @@ export function* claimDeliveries(
   wanted: ClaimWanted,
 ): Steps<Claimed> {
   yield* releaseLost(sql, wanted);
-  const claims = wanted.max > 0 ? yield* claimAll(sql, wanted) : [];
+  const secrets: Claimed['secrets'] = {};
+  const claims = wanted.max > 0 ? yield* claimAll(sql, wanted, secrets) : [];
   if (claims.length > 0) tx.crashPoint('claim-deliveries');
-  const { at, ratePerS } = wanted;
+  const { at, ratePerS, signedAtS } = wanted;
   const nextDue = yield* sql.nextDue({ at, slackMs: slackMs(ratePerS) });
-  const secrets = yield* secretsOf(sql, claims, at);
-  return { claims, secrets, nextDue, gone: yield* goneOf(sql, wanted) };
+  return { claims, signedAtS, secrets, nextDue, gone: yield* goneOf(sql, wanted) };
 }
 
-/** Claims due deliveries, in turns, within the limits of each webhook and of its project. */
-function* claimAll(sql: ClaimStatements, wanted: ClaimWanted): Steps<ClaimedRow[]> {
+/**
+ * Claims due deliveries, in turns, within the limits of each webhook and of its project. Adds the
+ * secrets that sign them.
+ */
+function* claimAll(
+  sql: ClaimStatements,
+  wanted: ClaimWanted,
+  secrets: Claimed['secrets'],
+): Steps<ClaimedRow[]> {
   const { at, max, perProjectMax, ratePerS } = wanted;
   const claims: ClaimedRow[] = [];
   const ofProject = new Map<string, number>();
@@ -100,7 +119,9 @@ function* claimAll(sql: ClaimStatements, wanted: ClaimWanted): Steps<ClaimedRow[
       max - claims.length,
     );
     if (free <= 0) continue;
-    const some = yield* claimOf(sql, webhook, free, wanted);
+    secrets[webhook.id] = yield* sql.secrets(webhook.id, at);
+    const signedBy = (secrets[webhook.id] ?? []).map(({ seq }) => seq);
+    const some = yield* claimOf(sql, { ...webhook, free, signedBy }, wanted);
     ofProject.set(projectId, taken + some.length);
     claims.push(...some);
   }
@@ -110,37 +131,25 @@ function* claimAll(sql: ClaimStatements, wanted: ClaimWanted): Steps<ClaimedRow[
 /** Claims up to `free` due deliveries of one webhook. */
 function* claimOf(
   sql: ClaimStatements,
-  webhook: DueWebhook,
-  free: number,
+  webhook: DueWebhook & { free: number; signedBy: readonly number[] },
   wanted: ClaimWanted,
 ): Steps<ClaimedRow[]> {
-  const { at, ratePerS } = wanted;
-  const { id: webhookId, endpoint } = webhook;
+  const { at, ratePerS, signedAtS } = wanted;
+  const { id: webhookId, endpoint, free, signedBy } = webhook;
   const claims: ClaimedRow[] = [];
   for (const row of yield* sql.pending(webhookId, at, free)) {
     const { id: deliveryId, eventId, body } = row;
     const n = (row.lastAttempt ?? 0) + 1;
     const claimSeq = row.claimSeq + 1;
     sql.take(deliveryId, claimSeq, wanted);
-    const attempt = { deliveryId, n, trigger: triggerOf(row, n), endpoint, at };
+    const trigger = triggerOf(row, n);
+    const attempt = { deliveryId, n, trigger, endpoint, at, signedAtS, signedBy };
     const attemptId = yield* sql.startAttempt(attempt);
     claims.push({ deliveryId, claimSeq, attemptId, n, webhookId, endpoint, eventId, body });
   }
   const taken = { count: claims.length, ratePerS };
   sql.setServed(webhookId, pacedAfter(webhook.pacedUntil, at, taken));
   return claims;
-}
-
-function* secretsOf(
-  sql: ClaimStatements,
-  claims: readonly ClaimedRow[],
-  at: number,
-): Steps<Claimed['secrets']> {
-  const secrets: Claimed['secrets'] = {};
-  for (const { webhookId } of claims) {
-    secrets[webhookId] ??= yield* sql.secrets(webhookId, at);
-  }
-  return secrets;
 }
 
 /** Webhooks that were deleted under this sender's attempts. The sender is informed once of each. */
@@ -162,6 +171,7 @@ function* releaseLost(sql: ClaimStatements, wanted: ClaimWanted): Steps<void> {
     const next = afterInterruption({ ...row, interrupted: interrupted + 1 }, { at, jitter });
     sql.setState({ ...next, id, at });
     sql.recountDue(webhookId);
+    if (isLost(next) && !row.isTest) sql.countDay(webhookId, at, { lost: 1 });
   }
 }
 

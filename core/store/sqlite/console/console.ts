@@ -10,6 +10,7 @@ import { consoleOverviewOps } from './overview.ts';
 import { consoleSearchOps } from './search.ts';
 import { consoleEventOps } from './session-events.ts';
 import { consoleSessionOps } from './sessions.ts';
+import { consoleWebhookOps } from './webhooks.ts';
 
 export function consoleOps(tx: Tx): ConsoleOps {
   return {
@@ -17,6 +18,7 @@ export function consoleOps(tx: Tx): ConsoleOps {
     ...consoleInvocationOps(tx),
     ...consoleBuildOps(tx),
     ...consoleDeliveryOps(tx),
+    ...consoleWebhookOps(tx),
     ...consoleOverviewOps(tx),
     ...consoleCountOps(tx),
     ...consoleEventOps(tx),

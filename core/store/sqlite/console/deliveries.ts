@@ -12,7 +12,8 @@ import { queries } from '../engine/statements.ts';
 import type { Tx } from '../engine/transaction.ts';
 import { ROWS_MAX } from './walk.ts';
 
-const COLUMNS = `events.id AS id, deliveries.webhook_id AS webhookId, endpoint,
+/** Of events joined with deliveries and webhooks: a row without its last attempt. */
+export const CONSOLE_DELIVERY = `events.id AS id, deliveries.webhook_id AS webhookId, endpoint,
   events.type AS eventType, events.resource_id AS resourceId, deliveries.state AS state,
   deliveries.reason AS reason, deliveries.tries AS tries, deliveries.due AS due,
   events.created_at AS createdAt, deliveries.done_at AS doneAt`;
@@ -43,7 +44,7 @@ const LAST_ATTEMPT = `SELECT outcome AS lastOutcome, attempts.status AS lastStat
 type Attempt = Pick<ConsoleDeliveryRow, 'lastOutcome' | 'lastStatusCode' | 'lastLatencyMs'>;
 type Bare = Omit<ConsoleDeliveryRow, keyof Attempt>;
 type Place = Position & { webhookId: string };
-const NO_ATTEMPT: Attempt = { lastOutcome: null, lastStatusCode: null, lastLatencyMs: null };
+export const NO_ATTEMPT: Attempt = { lastOutcome: null, lastStatusCode: null, lastLatencyMs: null };
 
 export function consoleDeliveryOps(tx: Tx): Pick<ConsoleOps, 'consoleDeliveries'> {
   const { row, rows } = queries(tx);
@@ -57,7 +58,7 @@ export function consoleDeliveryOps(tx: Tx): Pick<ConsoleOps, 'consoleDeliveries'
     FROM ${TABLES} WHERE ${RANGE} ${ORDER} LIMIT 1 OFFSET @scanMax - 1`);
   // A deleted webhook's deliveries are not shown.
   const page = rows<[object], Bare>(`
-    SELECT ${COLUMNS} FROM ${TABLES}
+    SELECT ${CONSOLE_DELIVERY} FROM ${TABLES}
     CROSS JOIN webhooks ON webhooks.id = deliveries.webhook_id AND webhooks.status <> 'deleted'
     WHERE ${RANGE} AND (events.id <> @lowEvent OR deliveries.webhook_id >= @lowWebhook)
       AND ${FILTER} ${ORDER} LIMIT @limit + 1`);

@@ -1,7 +1,9 @@
 /** The ends of attempts in SQLite. Their rules: core/store/operations/delivery/attempts.ts. */
 import type { ReportStatements } from '../../operations/delivery/attempts.ts';
-import { statements } from '../engine/statements.ts';
+import { queries, statements } from '../engine/statements.ts';
+import { found } from '../engine/steps.ts';
 import type { Tx } from '../engine/transaction.ts';
+import { dayCounter } from './days.ts';
 import { NEXT_DUE, SUBSCRIPTION_STATE } from './due.ts';
 
 const STREAK = `first_failure_at AS firstFailureAt, last_attempt_at AS lastAttemptAt,
@@ -72,7 +74,7 @@ function streakStatements(tx: Tx) {
     SET status = 'disabled', disabled_at = ?, disabled_reason = 'failing_5d', version = version + 1
     WHERE id = ?`);
   // Index deliveries_due.
-  const skipPending = write(`
+  const skipPending = queries(tx).changes<[number, string]>(`
     UPDATE deliveries SET state = 'skipped', reason = 'endpoint_disabled', due = NULL, done_at = ?
     WHERE webhook_id = ? AND state = 'pending'`);
   return {
@@ -91,8 +93,9 @@ function streakStatements(tx: Tx) {
       WHERE id = @webhookId`),
     disable(webhookId, at) {
       disable(at, webhookId);
-      skipPending(at, webhookId);
+      return found(skipPending(at, webhookId));
     },
+    countDay: dayCounter(tx),
     failing: rows(`
       SELECT ${STREAK}, id AS webhookId FROM webhooks
       WHERE first_failure_at IS NOT NULL AND status = 'enabled'`),

@@ -3,6 +3,7 @@ import type { ClaimStatements } from '../../operations/delivery/claims.ts';
 import { queries, statements } from '../engine/statements.ts';
 import { found } from '../engine/steps.ts';
 import type { Tx } from '../engine/transaction.ts';
+import { dayCounter } from './days.ts';
 import { dueRecount, NEXT_DUE, SUBSCRIPTION_STATE } from './due.ts';
 
 export function claimStatements(tx: Tx): ClaimStatements {
@@ -53,17 +54,19 @@ function takeStatements(tx: Tx) {
     SET state = 'in_flight', due = NULL, claim_seq = ?, lease_until = ?, sender_id = ?,
       instance_id = ?
     WHERE id = ?`);
-  const start = tx.db.prepare<[number, number, string, string, number]>(`
-    INSERT INTO attempts (delivery_id, n, trigger, endpoint, started_at)
-    VALUES (?, ?, ?, ?, ?)`);
+  const start = tx.db.prepare<[number, number, string, string, number, number, string]>(`
+    INSERT INTO attempts (delivery_id, n, trigger, endpoint, started_at, signed_at, signed_by)
+    VALUES (?, ?, ?, ?, ?, ?, ?)`);
   return {
     due: rows(DUE),
     pending: rows(PENDING),
     take(deliveryId, claimSeq, { leaseUntil, senderId, instanceId }) {
       take(claimSeq, leaseUntil, senderId, instanceId, deliveryId);
     },
-    startAttempt({ deliveryId, n, trigger, endpoint, at }) {
-      return found(Number(start.run(deliveryId, n, trigger, endpoint, at).lastInsertRowid));
+    startAttempt({ deliveryId, n, trigger, endpoint, at, signedAtS, signedBy }) {
+      const by = signedBy.join(' ');
+      const added = start.run(deliveryId, n, trigger, endpoint, at, signedAtS, by);
+      return found(Number(added.lastInsertRowid));
     },
   } satisfies Partial<ClaimStatements>;
 }
@@ -133,5 +136,6 @@ function lossStatements(tx: Tx) {
         lease_until = NULL, done_at = CASE @state WHEN 'pending' THEN NULL ELSE @at END
       WHERE id = @id`),
     recountDue: dueRecount(tx),
+    countDay: dayCounter(tx),
   } satisfies Partial<ClaimStatements>;
 }

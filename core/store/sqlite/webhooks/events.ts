@@ -4,6 +4,7 @@ import type { EventStatements } from '../../operations/events.ts';
 import type { HeardEvent, ListenerOps } from '../../types/deliveries.ts';
 import { queries, statements } from '../engine/statements.ts';
 import { preparedOnce, type Tx } from '../engine/transaction.ts';
+import { dayCounter } from './days.ts';
 
 export const eventStatements = preparedOnce((tx: Tx): EventStatements => {
   const { rows, exists, changed, write } = statements(tx);
@@ -17,6 +18,7 @@ export const eventStatements = preparedOnce((tx: Tx): EventStatements => {
   const insertSkipped = write(`
     INSERT INTO deliveries (event_id, webhook_id, state, reason, created_at, done_at)
     VALUES (?, ?, 'skipped', 'endpoint_disabled', ?, ?)`);
+  const countDay = dayCounter(tx);
   const setDue = write(`
     UPDATE webhooks SET next_due = MIN(COALESCE(next_due, ?), ?) WHERE id = ?`);
   return {
@@ -29,7 +31,10 @@ export const eventStatements = preparedOnce((tx: Tx): EventStatements => {
     insertEvent: ({ id, projectId, type, resourceId, body, at }) =>
       insertEvent(id, projectId, type, resourceId, body, at),
     insertPending: (id, webhookId, at) => insertPending(id, webhookId, at, at),
-    insertSkipped: (id, webhookId, at) => insertSkipped(id, webhookId, at, at),
+    insertSkipped(id, webhookId, at) {
+      insertSkipped(id, webhookId, at, at);
+      countDay(webhookId, at, { lost: 1 });
+    },
     setDue: (webhookId, at) => setDue(at, at, webhookId),
   };
 });
