@@ -90,14 +90,16 @@ function routes(deps: Omit<GatewayDeps, 'guard' | 'log'>): Middleware {
   const { clients, publicUrl, draining } = deps;
   const registry = readContract();
   const operations = operationsOf(registry);
-  const description = JSON.stringify(describe(registry, operations.filter(isPublished)));
+  let description: string | undefined; // written when it is first asked for
+  const published = () =>
+    (description ??= JSON.stringify(describe(registry, operations.filter(isPublished))));
   // Strict: `/v1/contexts/` is a context with an empty id, not the list of contexts.
   const router = new Router<State>({ sensitive: true, strict: true });
   router.get('/healthz', health(clients));
   router.get('/readyz', ready(deps));
   router.get('/openapi.json', (ctx) => {
     ctx.type = 'json';
-    ctx.body = description;
+    ctx.body = published();
   });
   addDocs(router);
   const enter = uploadSlots();

@@ -8,6 +8,7 @@ import * as assert from 'uvu/assert';
 import { ended, publish } from '../support/clients/functions.ts';
 import { until } from '../support/poll.ts';
 import { type Receiver, startReceiver } from '../support/servers/receiver.ts';
+import { SPARES } from '../support/service/serve.ts';
 import { boot, type Stack } from '../support/service/stack.ts';
 import { sized } from '../support/whole.ts';
 import { brokenPromises } from './history.ts';
@@ -30,7 +31,7 @@ kill(`${ROUNDS} kills lose no acknowledged invocation and leave no job`, async (
   const random = seeded(Number(process.env['TABERN_TEST_SEED'] ?? Date.now() % 1e6));
   console.log(`TABERN_TEST_SEED=${random.seed}`); // shown when the file is red
   await using receiver = await startReceiver();
-  await using stack = await boot({ webhookCa: receiver.caPath });
+  await using stack = await boot({ webhookCa: receiver.caPath, env: SPARES });
   const { trivial = '' } = await publish(stack);
   await stack.call('/v1/webhooks', {
     json: { endpoint: `${receiver.url}/hook`, eventTypes: ENDS },

@@ -4,11 +4,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
 import { ended, invoke, publish } from '../../support/clients/functions.ts';
+import { SPARES } from '../../support/service/serve.ts';
 import { type Stack, shareStack } from '../../support/service/stack.ts';
 
 const UNKNOWN = '01a1fbc0-0000-7000-8000-000000000000';
 const sdk = suite('sdk');
-const service = shareStack();
+/** Invocations of this file take browsers and hosts that were started in advance. */
+const service = shareStack({ env: SPARES });
 
 /** The client, and the count of its requests. */
 function clientOf({ url, apiKey }: Stack) {

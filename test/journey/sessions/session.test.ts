@@ -11,12 +11,14 @@ import { WebSocket } from 'ws';
 import { must } from '../../../proto/common/must.ts';
 import { until } from '../../support/poll.ts';
 import { startSite } from '../../support/servers/site.ts';
+import { SPARES } from '../../support/service/serve.ts';
 import { boot, type Stack, shareStack } from '../../support/service/stack.ts';
 
 const journey = suite('journey/sessions/session');
 const GRACE_MS = 200;
 const env = { TABERN_SESSION_GRACE_MS: String(GRACE_MS) };
-const service = shareStack({ env });
+/** The sessions of this file take browsers that were started in advance. */
+const service = shareStack({ env: { ...env, ...SPARES } });
 
 type Told = { webSocketDebuggerUrl?: unknown; Browser?: unknown };
 type Session = { id: string; status: string; connectUrl: string; signingKey: string };

@@ -11,6 +11,7 @@ import * as assert from 'uvu/assert';
 import { ended, invoke, publish } from '../../support/clients/functions.ts';
 import { until } from '../../support/poll.ts';
 import { familyOf, type Process, signalAll } from '../../support/service/processes.ts';
+import { SPARES } from '../../support/service/serve.ts';
 import { boot, type Stack } from '../../support/service/stack.ts';
 
 const attacks = suite('runner/attacks/escape');
@@ -111,7 +112,7 @@ attacks('opened addresses are reached: the attempts above could have succeeded',
 });
 
 attacks('a browser or a host lost during a run is reported with its reason', async () => {
-  await using stack = await boot();
+  await using stack = await boot({ env: SPARES });
   const functions = await publish(stack, FILES);
   const runner = await stack.runnerPid();
   const scene = { stack, functions, params: { port: 0, dataDir: '', pids: [], patienceMs: 0 } };

@@ -15,6 +15,9 @@ import { overhear } from './overheard.ts';
 /** Many responses may contain the same violation. */
 const FAULTS_MAX = 20;
 
+/** Of all services of this process: half a second of CPU time for each would be lost. */
+let judge: Judge | undefined;
+
 /** Closing rejects with the violations. */
 export type Judged = AsyncDisposable & { url: string };
 
@@ -23,7 +26,6 @@ export async function openJudged(target: string): Promise<Judged> {
   const { hostname, port } = new URL(target);
   const open = new Set<Socket>();
   const faults = new Set<string>();
-  let judge: Judge | undefined;
 
   function tell(seen: Seen): void {
     if (faults.size === FAULTS_MAX) return;

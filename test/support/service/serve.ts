@@ -15,6 +15,18 @@ const LAUNCHER = fileURLToPath(new URL('../../../gateway/tabern.js', import.meta
 const READY_LIMIT_MS = 90_000;
 const POLL_MS = 20;
 const OUTPUT_MAX_CHARS = 4 << 20;
+const NOTHING_IN_ADVANCE = {
+  TABERN_KEY_PAIRS: '0',
+  TABERN_CHROME_SPARES: '0',
+  TABERN_SESSION_SPARES: '0',
+  TABERN_HOST_SPARES: '0',
+};
+/** Browsers and function hosts in advance, as many as by default: for tests that need them. */
+export const SPARES = {
+  TABERN_CHROME_SPARES: '',
+  TABERN_SESSION_SPARES: '',
+  TABERN_HOST_SPARES: '',
+};
 
 /** `output`: the output of both streams. */
 export type Service = {
@@ -98,13 +110,13 @@ async function isReady(url: string): Promise<boolean> {
 }
 
 /**
- * The environment of a service: the tester's without its TABERN_* variables, and no key pair in
- * advance, as the sixteen of a first start take seconds of CPU time.
+ * The environment of a service: the tester's without its TABERN_* variables, and nothing in
+ * advance: sixteen key pairs of a first start and three Chromes take seconds of CPU time.
  */
 export function inherited(): Record<string, string | undefined> {
   const own = Object.entries(process.env);
   const kept = own.filter(([name]) => !name.startsWith('TABERN_') || isChrome(name));
-  return { ...Object.fromEntries(kept), TABERN_KEY_PAIRS: '0' };
+  return { ...Object.fromEntries(kept), ...NOTHING_IN_ADVANCE };
 }
 
 function isChrome(name: string): boolean {

@@ -206,8 +206,10 @@ function leftOf({ dataDir, tempPath, port, seen, isUp }: Place): string[] {
 
 async function expectNothingLeft(leftovers: () => string[], printed: string): Promise<void> {
   const deadline = performance.now() + GONE_LIMIT_MS;
-  await until(() => leftovers().length === 0 || performance.now() > deadline, 2 * GONE_LIMIT_MS);
-  const left = leftovers();
+  const left = await until(() => {
+    const found = leftovers(); // reads all processes of the machine
+    return (found.length === 0 || performance.now() > deadline) && found;
+  }, 2 * GONE_LIMIT_MS);
   if (left.length > 0) {
     throw new Error(
       `left behind:\n${left.join('\n')}\nthe service said:\n${printed.slice(-4_000)}`,
