@@ -113,7 +113,7 @@ async function start(
   if ('step' in clock) opened.use(startSteps({ clock, store, log, ...watch, ...config, onFatal }));
   const closing = new AbortController();
   const state = { store, files, sealer, keys, validator, log, now, steady, isHeld };
-  const logins = openConsoleLogins({ store, now, steady });
+  const logins = openConsoleLogins({ store, tokens, now, steady });
   const credentials = { onFirstUse: first.used, loginCaller: logins.caller };
   const authentication = authenticator({ store, tokens, now, steady, ...credentials });
   const wall = options.now ?? Date.now;

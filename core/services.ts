@@ -7,6 +7,7 @@ import type { Metrics } from '../proto/common/metrics.ts';
 import { cidrList } from '../proto/network/public-addresses.ts';
 import type { Definition, Handlers } from '../proto/rpc/local.ts';
 import { type AllHandlers, SERVICES } from '../proto/rpc/services.ts';
+import { openAudit } from './api/audit.ts';
 import type { Authenticate, ForgetKey } from './api/authentication.ts';
 import { callShares } from './api/call-shares.ts';
 import {
@@ -15,8 +16,10 @@ import {
   logged,
   onlyGateways,
   onlyOperators,
+  onlyOperatorTokens,
   onlyProjects,
   onlyRunners,
+  projectsAndOperators,
   type Service,
 } from './api/interceptors.ts';
 import { blobService, everybody } from './blobs.ts';
@@ -36,6 +39,7 @@ import { functionHandlers } from './functions/functions.ts';
 import { invocationService } from './functions/invocations.ts';
 import { backupService } from './maintenance/backup/service.ts';
 import { healthService, type Readiness } from './maintenance/readiness.ts';
+import { auditService } from './projects/audit.ts';
 import { type ConsoleLogins, consoleLoginService } from './projects/console-logins.ts';
 import { operatorService } from './projects/operators.ts';
 import { projectService } from './projects/projects.ts';
@@ -109,6 +113,7 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
   const runners = runnerService({ ...content, leaseMs, secrets, signingKeys });
   const views = viewTokens(sealer, now);
   const { replaceContext, ...ofProjects } = SERVICES.contexts;
+  const { createConsoleCode, createOperatorCode, ...ofOperators } = SERVICES.operators;
   const { locateSession, ...ofUsers } = SERVICES.sessions;
   const sessions = {
     ...sessionService({ store, signingKeys, secrets, validator, now, closing }),
@@ -127,7 +132,10 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
 
   const behind = entrance(deps);
   return {
-    operators: behind(SERVICES.operators, operators, onlyOperators),
+    operators: {
+      ...behind(ofOperators, operators, onlyOperators),
+      ...behind({ createConsoleCode, createOperatorCode }, operators, onlyOperatorTokens),
+    },
     projects: behind(SERVICES.projects, projectService({ store, quotas, now }), onlyProjects),
     contexts: {
       ...behind(ofProjects, contextService({ ...content, keys }), onlyProjects),
@@ -146,13 +154,15 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     runners: behind(SERVICES.runners, runners, onlyRunners),
     deliveries: behind(SERVICES.deliveries, deliveries, onlyGateways),
     console: behind(SERVICES.console, consoleService({ ...deps, isRevoked }), onlyProjects),
+    audit: behind(SERVICES.audit, auditService(store), projectsAndOperators),
     consoleLogins: behind(SERVICES.consoleLogins, consoleLoginService(deps), onlyGateways),
     health: behind(SERVICES.health, healthService(deps), onlyGateways),
   };
 }
 
 /** Checks of every call before a service: the caller, shares, free disk space, the log. */
-function entrance({ authenticate, disk, log }: CoreDeps) {
+function entrance({ store, authenticate, disk, log, now }: CoreDeps) {
+  const audit = openAudit({ store, now, log });
   const enterCall = callShares();
   const entered = (name: string) => void (NEW_WORK.has(name) && disk.checkRoom());
   return <D extends Definition, C>(
@@ -160,7 +170,7 @@ function entrance({ authenticate, disk, log }: CoreDeps) {
     service: Service<D, C>,
     admit: Admit<C>,
   ): Handlers<D> => {
-    const rules = { authenticate, enterCall, admit, entered };
+    const rules = { authenticate, enterCall, admit, entered, audit };
     return logged(definition, guarded(definition, service, rules), log);
   };
 }

@@ -18,6 +18,7 @@ import { BODY_MAX_BYTES, LINGER_MS, UPLOAD_MAX_BYTES, URL_MAX_CHARS } from './co
 import { auth, requestIdOf, type State, traceparentOf } from './http/auth.ts';
 import { checkDeclaredSize } from './http/body.ts';
 import { errors, SECURITY_HEADERS } from './http/errors.ts';
+import { namedProject } from './http/named-project.ts';
 import { counted } from './process/metrics.ts';
 import { isPublished, operationsOf, readContract } from './rest/operations.ts';
 import { routeOf, transcoder } from './rest/transcode.ts';
@@ -73,7 +74,7 @@ export function openApp(deps: GatewayDeps): Koa<State> {
   app.use(opened(log, draining));
   if (metrics !== NO_METRICS) app.use(counted(metrics));
   app.use(errors(log));
-  if (deps.console !== undefined) app.use(consoleHeaders);
+  if (deps.console !== undefined) app.use(consoleHeaders).use(namedProject);
   app.use(checked(draining));
   app.use(contextContent(deps));
   app.use(recordingBytes(deps));

@@ -1,22 +1,32 @@
 /**
  * Authentication: a project by its API key (in `x-svc-api-key`, or as a Bearer token) or by a login
- * of the console (in `x-console-login`), the runner or the gateway by its token. Keys are stored
+ * of the console (in `x-console-login`), the operator by such a login or by its token, the runner
+ * or the gateway by its token. Only an operator login may name the project for which it calls, in
+ * `x-console-project`; with every other credential that is refused. Keys are stored
  * and looked up by the SHA-256 of their text (32 random bytes need no slow hash); tokens are two
  * files next to the database. A key is svc_<8: public id>_<43: 32 random bytes, base64url><6:
  * checksum of the text before it>.
  */
 import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { Fault } from '../../proto/rpc/errors.ts';
+import type { LoginKind } from '../store/types/audit.ts';
 import type { Store } from '../store/types.ts';
+import { orNotFound } from './checks.ts';
+
+/** The login of the console that a call counts with; `keyId` for a login by an API key. */
+export type Login = { kind: LoginKind; keyId?: string | undefined };
 
 export type Caller =
-  | { kind: 'project'; projectId: string; keyId?: string | undefined }
-  | { kind: 'operator' }
+  | { kind: 'project'; projectId: string; keyId?: string | undefined; login?: Login | undefined }
+  | { kind: 'operator'; login?: Login | undefined }
   | { kind: 'runner' }
   | { kind: 'gateway' };
 
 /** `keyId`: the public part of its API key; absent for a login by a one-time code. */
 export type ProjectCaller = Extract<Caller, { kind: 'project' }>;
+
+/** Of a login of the console. */
+export type LoginCaller = ProjectCaller | Extract<Caller, { kind: 'operator' }>;
 
 export type Tokens = { runner: string; gateway: string; operator: string };
 
@@ -61,14 +71,14 @@ export function hashOf(key: string): Buffer {
 
 /** Authenticates callers by their metadata. Throws API_KEY_MISSING or API_KEY_INVALID. */
 export function authenticator(options: {
-  store: Pick<Store, 'findApiKey' | 'useApiKey'>;
+  store: Pick<Store, 'findApiKey' | 'useApiKey' | 'getProject'>;
   tokens: Tokens;
   now: () => number;
   /** Clock of the cache: monotonic. */
   steady: () => number;
   onFirstUse?: (keyId: string) => void;
   /** The caller of a login of the console; throws API_KEY_INVALID. */
-  loginCaller: (login: string) => Promise<ProjectCaller>;
+  loginCaller: (login: string) => Promise<LoginCaller>;
 }): { authenticate: Authenticate; forgetKey: ForgetKey } {
   const { store, tokens, now, steady, onFirstUse, loginCaller } = options;
   const kinds = ['runner', 'gateway', 'operator'] as const;
@@ -103,7 +113,7 @@ export function authenticator(options: {
     for (const [name, { caller }] of cache) if (caller.keyId === keyId) cache.delete(name);
   };
 
-  const authenticate: Authenticate = async (metadata) => {
+  const callerOf: Authenticate = async (metadata) => {
     const login = metadata['x-console-login'];
     if (login !== undefined) return loginCaller(login);
     const token = /^Bearer (.+)$/i.exec(metadata['authorization'] ?? '')?.[1];
@@ -116,6 +126,16 @@ export function authenticator(options: {
     const key = metadata['x-svc-api-key'] ?? token;
     if (!key || (token !== undefined && token !== key)) throw keyMissing();
     return projectOf(key);
+  };
+  const authenticate: Authenticate = async (metadata) => {
+    const caller = await callerOf(metadata);
+    const named = metadata['x-console-project'];
+    if (named === undefined) return caller;
+    if (caller.kind !== 'operator' || caller.login === undefined) {
+      throw new Fault('TOKEN_REQUIRED', 'Only an operator login may name a project.');
+    }
+    const { id: projectId } = orNotFound(await store.getProject(named), 'Project', named);
+    return { kind: 'project', projectId, login: caller.login };
   };
   return { authenticate, forgetKey };
 }

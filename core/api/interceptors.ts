@@ -1,5 +1,6 @@
 /**
- * Interceptors of an RPC: authentication, authorization, the handler, one log line. Services are
+ * Interceptors of an RPC: authentication, authorization, the audit of changes that a login of the
+ * console requests, the handler, one log line. Services are
  * written as handlers `(request, caller)` and converted here to services of proto/rpc/local.ts, for
  * local calls and gRPC.
  */
@@ -8,15 +9,18 @@ import type { Log } from '../../proto/common/log.ts';
 import { type Scope, traced } from '../../proto/common/tracing.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 import type { AnyHandler, Call, Definition, Handlers } from '../../proto/rpc/local.ts';
-import { type Authenticate, type Caller, keyMissing } from './authentication.ts';
+import type { Audit, AuditEntry } from './audit.ts';
+import { type Authenticate, type Caller, keyMissing, type Login } from './authentication.ts';
 import type { EnterCall } from './call-shares.ts';
 
 /**
  * A project, by its API key or a login of the console; `keyId` is the public part of the key.
  */
 export type ProjectCaller = { projectId: string; keyId?: string | undefined; call: Call };
-/** One of the other roles, by its token. */
-export type MachineCaller = { call: Call };
+/** One of the other roles, by its token; `login` for the operator by a login of the console. */
+export type MachineCaller = { call: Call; login?: Login | undefined };
+/** A project, or the operator: then `projectId` is undefined. */
+export type ReaderCaller = { call: Call; projectId?: string | undefined };
 
 /** Handlers of a service. */
 export type Service<D extends Definition, C> = {
@@ -27,6 +31,10 @@ export type Service<D extends Definition, C> = {
 export type Admit<C> = (caller: Caller, call: Call) => C;
 
 export const onlyProjects: Admit<ProjectCaller> = (caller, call) => {
+  if (caller.kind === 'operator' && caller.login !== undefined) {
+    const message = 'An operator login reads a project below /console/api/v1/as/{project}.';
+    throw new Fault('PROJECT_MISMATCH', message);
+  }
   if (caller.kind !== 'project') throw keyMissing();
   const { projectId, keyId } = caller;
   return { projectId, keyId, call };
@@ -34,12 +42,23 @@ export const onlyProjects: Admit<ProjectCaller> = (caller, call) => {
 
 export const onlyRunners = only('runner', 'is for runners and needs their token.');
 export const onlyGateways = only('gateway', 'is for gateways and needs their token.');
-export const onlyOperators = only('operator', "is the operator's and needs their token.");
+/** By their token, or by an operator login of the console. */
+export const onlyOperators = only('operator', "is the operator's and needs their token or login.");
+/** For what no login may do: make another login. */
+export const onlyOperatorTokens: Admit<MachineCaller> = (caller, call) => {
+  const admitted = onlyOperators(caller, call);
+  if (admitted.login === undefined) return admitted;
+  throw new Fault('TOKEN_REQUIRED', 'This operation needs the operator token itself.');
+};
+
+export const projectsAndOperators: Admit<ReaderCaller> = (caller, call) => {
+  return caller.kind === 'operator' ? { call } : onlyProjects(caller, call);
+};
 
 function only(kind: Caller['kind'], refusal: string): Admit<MachineCaller> {
   return (caller, call) => {
-    if (caller.kind === kind) return { call };
-    throw new Fault('TOKEN_REQUIRED', `This operation ${refusal}`);
+    if (caller.kind !== kind) throw new Fault('TOKEN_REQUIRED', `This operation ${refusal}`);
+    return { call, login: caller.kind === 'operator' ? caller.login : undefined };
   };
 }
 
@@ -56,6 +75,7 @@ export function guarded<D extends Definition, C>(
     enterCall: EnterCall;
     admit: Admit<C>;
     entered: (name: string) => void;
+    audit: Audit;
   },
 ): Handlers<D> {
   const enter = (who: Caller, call: Call, name: string): C => {
@@ -69,15 +89,47 @@ export function guarded<D extends Definition, C>(
       return async (request, call) => {
         const who = await rules.authenticate(call.metadata);
         using _ = rules.enterCall(who);
-        return await handler(request, enter(who, call, name));
+        const entry = await rules.audit({ who, name, request, call });
+        const run = async () => handler(request, enter(who, call, name));
+        return entry === undefined ? await run() : await recorded(entry, run);
       };
     }
     return async function* (request, call) {
       const who = await rules.authenticate(call.metadata);
       using _ = rules.enterCall(who);
-      yield* handler(request, enter(who, call, name)) as AsyncIterable<unknown>;
+      const entry = await rules.audit({ who, name, request, call });
+      const run = () => handler(request, enter(who, call, name)) as AsyncIterable<unknown>;
+      yield* entry === undefined ? run() : recordedParts(entry, run);
     };
   });
+}
+
+async function recorded(entry: AuditEntry, run: () => Promise<unknown>): Promise<unknown> {
+  try {
+    const answer = await run();
+    await entry.end({ answer });
+    return answer;
+  } catch (error) {
+    await entry.end({ error });
+    throw error;
+  }
+}
+
+/** A stream that its reader leaves was cancelled. */
+async function* recordedParts(
+  entry: AuditEntry,
+  run: () => AsyncIterable<unknown>,
+): AsyncGenerator<unknown> {
+  let ended: { error?: unknown } = { error: new Fault('CANCELLED', 'The caller left.') };
+  try {
+    yield* run();
+    ended = {};
+  } catch (error) {
+    ended = { error };
+    throw error;
+  } finally {
+    await entry.end(ended);
+  }
 }
 
 /**

@@ -43,6 +43,12 @@ export function retentionTable(kept: KeptDays, deps: RetentionDeps): Retention[]
       keptMs: kept.eventDays * DAY_MS,
       purge: counted(store.purgeEvents),
     },
+    {
+      name: 'audit events',
+      unit: 'auditRows',
+      keptMs: kept.auditDays * DAY_MS,
+      purge: counted(store.purgeAudit),
+    },
     ...filesTable(kept, deps),
     ...workTable(kept, deps),
     {

@@ -1,7 +1,8 @@
 /**
  * Logins of the console: what the cookie of a browser stands for. created -> used ... -> ended: by
  * a logout, 12 hours after its last use, or with its API key. A login is stored as the hash of its
- * text. One-time codes are in memory: a restart ends them, and they last a minute.
+ * text. One-time codes are in memory: a restart ends them, and they last a minute. An operator login
+ * is made by a code of the operator token only, and ends when that token changes.
  */
 import { randomBytes } from 'node:crypto';
 import type {
@@ -9,7 +10,7 @@ import type {
   ConsoleLoginServiceService,
 } from '../../proto/gen/tabern/v1/console_logins.pb.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
-import { type Authenticate, hashOf, type ProjectCaller } from '../api/authentication.ts';
+import { type Authenticate, hashOf, type LoginCaller, type Tokens } from '../api/authentication.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
 import { openRate } from '../common/rate-limit.ts';
 import type { ConsoleLoginRow } from '../store/types/logins.ts';
@@ -19,13 +20,15 @@ import type { Store } from '../store/types.ts';
 const LOGIN_MS = 12 * 3_600_000;
 /** A use is stored once in it. */
 const USE_MS = 60_000;
-/** Of a project. Ours: far more than its users have browsers. */
+/** Of a project, and of the operator. Ours: far more than its users have browsers. */
 const LOGINS_MAX = 1_000;
 const CODE_MS = 60_000;
 /** Ours: a command of the operator makes each. */
 const CODES_MAX = 1_000;
 /** Attempts of one client's address. */
 const ATTEMPTS = { limit: 10, periodMs: 60_000, what: 'login attempts' };
+/** Of the stored hash, so that it is of no use elsewhere. */
+const OPERATOR_PLACE = 'operator login of the console';
 /** Longer texts are none of ours. */
 const TEXT_MAX_CHARS = 4_096;
 
@@ -39,14 +42,23 @@ type Clocks = {
   steady: () => number;
 };
 
+/** Whom a new login is for: a project, or the operator. */
+type Owner =
+  | { kind: 'project'; projectId: string; keyId?: string | undefined }
+  | { kind: 'operator' };
+
 export type ConsoleLogins = ReturnType<typeof openConsoleLogins>;
 
-export function openConsoleLogins({ store, now, steady }: { store: LoginStore } & Clocks) {
+export function openConsoleLogins(
+  options: { store: LoginStore; tokens: Pick<Tokens, 'operator'> } & Clocks,
+) {
+  const { store, tokens, now, steady } = options;
   const codes = openCodes(steady);
+  const operatorHash = hashOf(`${OPERATOR_PLACE}\n${tokens.operator}`);
 
   async function find(text: string, { use }: { use: boolean }): Promise<ConsoleLoginRow> {
     const [hash, at] = [hashOf(text), now()];
-    const row = await store.findConsoleLogin({ hash, at });
+    const row = await store.findConsoleLogin({ hash, operatorHash, at });
     if (row === undefined) throw invalidKey();
     if (!use || row.expiresAt - at > LOGIN_MS - USE_MS) return row;
     const expiresAt = at + LOGIN_MS;
@@ -58,10 +70,14 @@ export function openConsoleLogins({ store, now, steady }: { store: LoginStore } 
     codes,
     find,
     /** Returns its text. */
-    async add({ projectId, keyId }: { projectId: string; keyId?: string | undefined }) {
+    async add(owner: Owner) {
       const text = randomBytes(32).toString('base64url');
       const at = now();
-      const login = { hash: hashOf(text), projectId, keyId: keyId ?? null };
+      const own =
+        owner.kind === 'operator'
+          ? { projectId: null, operatorHash, keyId: null }
+          : { projectId: owner.projectId, operatorHash: null, keyId: owner.keyId ?? null };
+      const login = { hash: hashOf(text), ...own };
       const times = { at, expiresAt: at + LOGIN_MS };
       await store.addConsoleLogin({ ...login, ...times, max: LOGINS_MAX });
       return text;
@@ -71,34 +87,37 @@ export function openConsoleLogins({ store, now, steady }: { store: LoginStore } 
      * The caller of a request with that login, which counts as a use. Throws API_KEY_INVALID. Not
      * cached: a logout and a revocation take effect at once.
      */
-    async caller(text: string): Promise<ProjectCaller> {
-      const { projectId, keyId } = await find(text, { use: true });
-      return { kind: 'project', projectId, ...(keyId !== null && { keyId }) };
+    async caller(text: string): Promise<LoginCaller> {
+      const { projectId, keyId: id } = await find(text, { use: true });
+      if (projectId === null) return { kind: 'operator', login: { kind: 'operator' } };
+      const keyId = id ?? undefined;
+      const login = { kind: keyId === undefined ? 'code' : 'key', keyId } as const;
+      return { kind: 'project', projectId, keyId, login };
     },
   };
 }
 
 /** One-time codes by their hashes. */
 function openCodes(steady: () => number) {
-  const known = new Map<string, { projectId: string; until: number }>();
+  const known = new Map<string, { owner: Owner; until: number }>();
   const nameOf = (code: string) => hashOf(code).toString('base64');
   return {
     /** A code, and for how long it is valid. */
-    add(projectId: string): { code: string; lifeMs: number } {
+    add(owner: Owner): { code: string; lifeMs: number } {
       const at = steady();
       for (const [name, { until }] of known) {
         if (until <= at || known.size >= CODES_MAX) known.delete(name);
       }
       const code = randomBytes(32).toString('base64url');
-      known.set(nameOf(code), { projectId, until: at + CODE_MS });
+      known.set(nameOf(code), { owner, until: at + CODE_MS });
       return { code, lifeMs: CODE_MS };
     },
-    /** The project of a valid code, which is used up. */
-    take(code: string): string | undefined {
+    /** The owner of a valid code, which is used up. */
+    take(code: string): Owner | undefined {
       const name = nameOf(code);
       const found = known.get(name);
       known.delete(name);
-      return found && steady() < found.until ? found.projectId : undefined;
+      return found && steady() < found.until ? found.owner : undefined;
     },
   };
 }
@@ -112,13 +131,13 @@ export function consoleLoginService(
   /** Compares hashes only, so the duration of a refusal tells nothing about the text. */
   async function ownerOf(
     credential: { $case: 'apiKey' | 'code'; value: string } | undefined,
-  ): Promise<{ projectId: string; keyId?: string | undefined }> {
+  ): Promise<Owner> {
     if (credential === undefined) throw invalidField('credential', 'must be given.');
     const { $case, value } = credential;
     if (value === '' || value.length > TEXT_MAX_CHARS) throw invalidKey();
     if ($case === 'code') {
-      const projectId = logins.codes.take(value);
-      if (projectId !== undefined) return { projectId };
+      const owner = logins.codes.take(value);
+      if (owner !== undefined) return owner;
       const problem = 'The link has expired or was used already.';
       throw new Fault('API_KEY_INVALID', `${problem} Run \`tabern console\` again.`);
     }
@@ -147,6 +166,12 @@ function invalidKey(): Fault {
   return new Fault('API_KEY_INVALID', 'Invalid API key.');
 }
 
-function toProto({ expiresAt, keyId, ...row }: ConsoleLoginRow): ConsoleLogin {
-  return { ...row, keyId: keyId ?? undefined, expiresAt: new Date(expiresAt) };
+function toProto({ projectId, projectName, keyId, expiresAt }: ConsoleLoginRow): ConsoleLogin {
+  return {
+    projectId: projectId ?? '',
+    projectName: projectName ?? '',
+    keyId: keyId ?? undefined,
+    expiresAt: new Date(expiresAt),
+    isOperator: projectId === null,
+  };
 }

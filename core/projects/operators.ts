@@ -100,8 +100,13 @@ export function operatorService(
 
     async createConsoleCode({ project: given }) {
       const project = await find(given);
-      const { code, lifeMs } = logins.codes.add(project.id);
+      const { code, lifeMs } = logins.codes.add({ kind: 'project', projectId: project.id });
       return { code, expiresAt: new Date(now() + lifeMs), project: projectOf(project) };
+    },
+
+    async createOperatorCode() {
+      const { code, lifeMs } = logins.codes.add({ kind: 'operator' });
+      return { code, expiresAt: new Date(now() + lifeMs) };
     },
   };
 

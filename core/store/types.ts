@@ -5,6 +5,7 @@
  * engine implements all of them, and test/core/store/store.test.ts runs on every engine.
  */
 import type { Snapshot, Topic } from './messages.ts';
+import type { AuditOps } from './types/audit.ts';
 import type { ConsoleOps } from './types/console.ts';
 import type { ContextContentOps, ContextOps } from './types/contexts.ts';
 import type {
@@ -34,6 +35,7 @@ import type { WebhookOps } from './types/webhooks.ts';
 export type StoreOps = ProjectOps &
   OperatorOps &
   LoginOps &
+  AuditOps &
   SessionOps &
   SessionLogOps &
   SessionLifeOps &

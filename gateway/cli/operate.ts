@@ -26,7 +26,8 @@ export const OPERATE: readonly Command[] = [
     description: 'print a link that logs a browser in to the console, and open it',
     example: 'tabern console --project default',
     flags: [
-      flag('--project <project>', 'project that the login sees (id or name)', 'default'),
+      flag('--project <project>', 'project that the login sees (id or name); default: default'),
+      flag('--operator', 'the login sees all projects and the pages of the operator'),
       flag(
         '--base-url <url>',
         'URL of the service; default TABERN_BASE_URL, TABERN_PUBLIC_URL, or its own address',

@@ -3,7 +3,8 @@
  * client disconnects. Core checks the key. A request that fails before the call to core has its key
  * checked first, so that a client without a key only ever receives 401 (proto/spec/errors.md 5).
  * The key of a request with a large body is checked before the body is read. A login of the console
- * counts as a key, when its request comes from the console's own pages.
+ * counts as a key, when its request comes from the console's own pages. A request for a named
+ * project (named-project.ts) goes on only when core accepts that name with its credential.
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -36,6 +37,8 @@ export type State = {
   call?: (timeoutMs?: number) => CallOptions;
   /** The login of the console that the request counts with. */
   login?: string;
+  /** The project that an operator login names. */
+  namedProject?: string;
   /** The answer of a generated route, before it is written. */
   answer?: JsonValue;
   /** Of a request with a large body: the project of its key. */
@@ -51,9 +54,14 @@ export function requestIdOf(request: IncomingMessage): string {
 /** Requests below these paths require a key; others do not. */
 const KEYED = ['/v1', '/console/api/v1'];
 
-type AuthDeps = ConsolePlace & { clients: Clients; hasConsole: boolean };
+type AuthDeps = ConsolePlace & { clients: Clients; hasConsole: boolean; gatewayToken: string };
 
-export function auth({ clients, hasConsole, publicUrl }: AuthDeps): Middleware<State> {
+export function auth({
+  clients,
+  hasConsole,
+  gatewayToken,
+  publicUrl,
+}: AuthDeps): Middleware<State> {
   const place = { publicUrl };
   return async (ctx, next) => {
     if (!KEYED.some((base) => `${ctx.path}/`.startsWith(`${base}/`))) return next();
@@ -70,6 +78,10 @@ export function auth({ clients, hasConsole, publicUrl }: AuthDeps): Middleware<S
       isChecked = true;
       return { metadata, signal, timeoutMs: timeoutMs ?? leftOf(deadline) };
     };
+    const { namedProject } = ctx.state;
+    if (namedProject !== undefined) {
+      await clients.projects.getProject({ id: namedProject }, ctx.state.call());
+    }
     // Without a key, only a small body is read; each project has a share of the memory for larger
     // ones.
     if (isLarge(ctx.req)) {
@@ -82,8 +94,11 @@ export function auth({ clients, hasConsole, publicUrl }: AuthDeps): Middleware<S
         ctx.set('set-cookie', setCookie(ctx.req, login, place));
       }
     } catch (error) {
-      if (!isChecked && error instanceof Fault && !signal.aborted) {
-        await clients.projects.listProjects({}, ctx.state.call());
+      if (isChecked || !(error instanceof Fault) || signal.aborted) throw error;
+      if (login === undefined) await clients.projects.listProjects({}, ctx.state.call());
+      else {
+        const call = callAsGateway(ctx as Context, gatewayToken)(REQUEST_TIMEOUT_MS);
+        await clients.consoleLogins.getConsoleLogin({ text: login, use: false }, call);
       }
       throw error;
     }
@@ -95,22 +110,29 @@ type Credentials = {
   /** A key that is not in a header. */
   key?: string | undefined;
   login?: string | undefined;
+  namedProject?: string | undefined;
   traceparent?: string | undefined;
 };
 
 /** Call options of a request. */
 export function callMetadata(
   request: IncomingMessage,
-  { requestId, key, login, traceparent = traceparentOf(request) }: Credentials,
+  { requestId, key, login, namedProject, traceparent = traceparentOf(request) }: Credentials,
 ): Record<string, string> {
   const keyed = () => ({
     'x-svc-api-key': key === undefined ? keyOf(request) : checkedKey(key),
   });
   return {
-    ...(login === undefined ? keyed() : { 'x-console-login': login }),
+    ...(login === undefined ? keyed() : { 'x-console-login': login, ...addressOf(request) }),
+    ...(namedProject === undefined ? {} : { 'x-console-project': namedProject }),
     'x-request-id': requestId,
     ...(traceparent === undefined ? {} : { traceparent }),
   };
+}
+
+/** For the audit: the address of the connection. */
+function addressOf({ socket }: IncomingMessage): Record<string, string> {
+  return { 'x-console-address': (socket.remoteAddress ?? '').replace(/^::ffff:/, '') };
 }
 
 /** The client's trace, when it is valid. */

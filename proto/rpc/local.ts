@@ -16,8 +16,8 @@ export type Call = {
   signal: AbortSignal;
   /** By performance.now(), in milliseconds. */
   deadline: number;
-  /** Lower-case keys: x-svc-api-key, x-console-login, authorization, x-request-id,
-   * traceparent. */
+  /** Lower-case keys: x-svc-api-key, x-console-login, x-console-project, x-console-address,
+   * authorization, x-request-id, traceparent. */
   metadata: Readonly<Record<string, string>>;
 };
 

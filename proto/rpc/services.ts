@@ -2,6 +2,7 @@
  * All services by short name, so that a role can open all clients or register all handlers at once.
  */
 import type { Server } from '@grpc/grpc-js';
+import { AuditServiceService } from '../gen/tabern/v1/audit.pb.ts';
 import { BlobServiceService } from '../gen/tabern/v1/blobs.pb.ts';
 import { ConsoleServiceService } from '../gen/tabern/v1/console.pb.ts';
 import { ConsoleLoginServiceService } from '../gen/tabern/v1/console_logins.pb.ts';
@@ -34,6 +35,7 @@ export const SERVICES = {
   runners: RunnerServiceService,
   deliveries: DeliveryServiceService,
   console: ConsoleServiceService,
+  audit: AuditServiceService,
   consoleLogins: ConsoleLoginServiceService,
   health: HealthServiceService,
 } as const;

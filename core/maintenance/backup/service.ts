@@ -19,7 +19,11 @@ export function backupService(options: {
   let isRunning = false;
 
   return {
-    async *createBackup({ withMasterKey }, { call }) {
+    async *createBackup({ withMasterKey }, { call, login }) {
+      if (withMasterKey && login !== undefined) {
+        const message = 'A backup with the master key needs the operator token: `tabern backup`.';
+        throw new Fault('TOKEN_REQUIRED', message);
+      }
       if (isRunning) {
         const message = 'A backup is being taken. Try again when it has ended.';
         throw new Fault('RATE_LIMIT', message);

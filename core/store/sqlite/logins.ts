@@ -8,12 +8,12 @@ export function loginOps(tx: Tx): LoginOps {
   // Index console_logins_by_expiry.
   const expire = write<[object]>('DELETE FROM console_logins WHERE expires_at <= @at');
   const insert = write<[object]>(`
-    INSERT INTO console_logins (hash, project_id, key_id, created_at, expires_at)
-    VALUES (@hash, @projectId, @keyId, @at, @expiresAt)`);
+    INSERT INTO console_logins (hash, project_id, operator_hash, key_id, created_at, expires_at)
+    VALUES (@hash, @projectId, @operatorHash, @keyId, @at, @expiresAt)`);
   // Index console_logins_by_project.
   const trim = write<[object]>(`
     DELETE FROM console_logins WHERE hash IN (
-      SELECT hash FROM console_logins WHERE project_id = @projectId
+      SELECT hash FROM console_logins WHERE project_id IS @projectId
       ORDER BY created_at DESC, rowid DESC LIMIT -1 OFFSET @max)`);
   return {
     addConsoleLogin(wanted) {
@@ -25,9 +25,10 @@ export function loginOps(tx: Tx): LoginOps {
       SELECT logins.project_id AS projectId, projects.name AS projectName,
         logins.key_id AS keyId, logins.expires_at AS expiresAt
       FROM console_logins AS logins
-      JOIN projects ON projects.id = logins.project_id
+      LEFT JOIN projects ON projects.id = logins.project_id
       LEFT JOIN api_keys ON api_keys.public_id = logins.key_id
       WHERE logins.hash = @hash AND logins.expires_at > @at
+        AND (logins.operator_hash IS NULL OR logins.operator_hash = @operatorHash)
         AND (logins.key_id IS NULL
           OR (api_keys.project_id = logins.project_id AND api_keys.revoked_at IS NULL))`),
     extendConsoleLogin: write(

@@ -7,6 +7,7 @@ import { projectOperations } from '../operations/projects.ts';
 import { webhookOperations } from '../operations/webhooks.ts';
 import { type WorkStatements, workOperations } from '../operations/work.ts';
 import type { StoreOps } from '../types.ts';
+import { auditOps } from './console/audit.ts';
 import { consoleOps } from './console/console.ts';
 import { contextOps, contextStatements } from './contexts.ts';
 import { synchronous } from './engine/steps.ts';
@@ -75,6 +76,7 @@ function views(tx: Tx) {
     ...projectOps(tx),
     ...operatorOps(tx),
     ...loginOps(tx),
+    ...auditOps(tx),
     ...sessionOps(tx),
     ...sessionLogOps(tx),
     ...buildViews(tx),

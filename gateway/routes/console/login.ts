@@ -97,7 +97,12 @@ function me({ clients, gatewayToken, publicUrl }: LoginDeps): RouterMiddleware<S
   };
 }
 
-function shown({ projectId, projectName, keyId, expiresAt }: ConsoleLogin) {
+/** An operator login has no project: both are null. */
+function shown({ projectId, projectName, keyId, expiresAt, isOperator }: ConsoleLogin) {
+  if (isOperator) {
+    const login = { kind: 'operator', keyId: null, expiresAt };
+    return { projectId: null, projectName: null, login };
+  }
   const kind = keyId === undefined ? 'code' : 'key';
   return { projectId, projectName, login: { kind, keyId: keyId ?? null, expiresAt } };
 }

@@ -24,7 +24,7 @@ const LOGIN = {
   type: 'object',
   required: ['kind', 'keyId', 'expiresAt'],
   properties: {
-    kind: { enum: ['key', 'code'] },
+    kind: { enum: ['key', 'code', 'operator'] },
     keyId: { type: ['string', 'null'] },
     expiresAt: { type: 'string', format: 'date-time' },
   },
@@ -33,8 +33,8 @@ const LOGGED_IN = {
   type: 'object',
   required: ['projectId', 'projectName', 'login'],
   properties: {
-    projectId: { type: 'string' },
-    projectName: { type: 'string' },
+    projectId: { type: ['string', 'null'] },
+    projectName: { type: ['string', 'null'] },
     login: LOGIN,
   },
 };

@@ -169,6 +169,7 @@ const TABLE = {
   BUILD_DAYS: days('days that builds, and versions that are no longer used, are kept', '90'),
   LOG_DAYS: days('days that logs of invocations and builds are kept', '30'),
   EVENT_DAYS: days('days that events and their deliveries are kept', '30'),
+  AUDIT_DAYS: days('days that the audit of changes made in the console is kept', '365'),
   WEBHOOK_RATE: integer(CORE, 'deliveries per second of a webhook', {
     range: [1, 1_000],
     default: '50',

@@ -21,6 +21,9 @@ function authenticatorOf(...keys: string[]) {
       const lastUsedAt = uses.at(-1) ?? null;
       return isLive ? { projectId: 'p', publicId: 'abcdefgh', lastUsedAt } : undefined;
     },
+    async getProject() {
+      return undefined;
+    },
     async useApiKey({ at }: { at: number }) {
       uses.push(at);
     },

@@ -1,0 +1,221 @@
+/** The audit: which calls are recorded, what an event has, who reads it, when it is removed. */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { isChange, openAudit } from '../../../core/api/audit.ts';
+import { guarded, onlyProjects } from '../../../core/api/interceptors.ts';
+import { openLog } from '../../../proto/common/log.ts';
+import { must } from '../../../proto/common/must.ts';
+import type { AuditEvent } from '../../../proto/gen/tabern/v1/audit.pb.ts';
+import type { CallOptions } from '../../../proto/rpc/local.ts';
+import { SERVICES } from '../../../proto/rpc/services.ts';
+import { faultOf } from '../../support/fault.ts';
+import { until } from '../../support/poll.ts';
+import { type Booted, boot, KEY } from '../boot.ts';
+
+const test = suite('core/projects/audit');
+
+const ADDRESS = '192.0.2.7';
+const ANY_TIME = { from: undefined, to: undefined };
+const READS = ['list', 'get', 'count', 'search', 'watch', 'read', 'find'];
+
+const byLogin = (text: string, project?: string): CallOptions => ({
+  metadata: {
+    'x-console-login': text,
+    'x-console-address': ADDRESS,
+    ...(project && { 'x-console-project': project }),
+  },
+});
+
+async function logIn(
+  { clients, asGateway, asOperator }: Booted,
+  kind: 'key' | 'code' | 'operator',
+) {
+  const { operators } = clients;
+  const code = async () =>
+    kind === 'operator'
+      ? (await operators.createOperatorCode({}, asOperator)).code
+      : (await operators.createConsoleCode({ project: 'default' }, asOperator)).code;
+  const credential =
+    kind === 'key'
+      ? ({ $case: 'apiKey', value: KEY } as const)
+      : ({ $case: 'code', value: await code() } as const);
+  const wanted = { credential, client: ADDRESS };
+  return (await clients.consoleLogins.createConsoleLogin(wanted, asGateway)).text;
+}
+
+async function eventsOf({ clients }: Booted, caller: CallOptions, text?: string) {
+  return (await clients.audit.listAuditEvents({ text, ...ANY_TIME }, caller)).events;
+}
+
+const shown = ({ operation, login, outcome, objectId }: AuditEvent) => {
+  return [operation, login, outcome, objectId];
+};
+
+test('a change by a login is an event with who, what, where from and the outcome', async () => {
+  await using app = await boot();
+  const { clients, asProject } = app;
+  const [project] = (await clients.projects.listProjects({}, asProject)).projects;
+  const text = await logIn(app, 'key');
+  const made = await clients.contexts.createContext({ name: 'very private name' }, byLogin(text));
+  const missing = '01a1fce4-ed84-7600-895f-0cf6ab39edc7';
+  await faultOf(clients.contexts.deleteContext({ id: missing }, byLogin(text)));
+  await clients.contexts.deleteContext({ id: made.id }, byLogin(await logIn(app, 'code')));
+
+  const events = await eventsOf(app, asProject);
+  assert.equal(events.map(shown), [
+    ['deleteContext', 'code', 'OK', made.id],
+    ['deleteContext', 'key', 'RESOURCE_NOT_FOUND', missing],
+    ['createContext', 'key', 'OK', made.id],
+  ]);
+  const [newest, , oldest] = events;
+  assert.match(oldest?.keyId ?? '', /^[a-z0-9]{8}$/);
+  assert.is(newest?.keyId, undefined);
+  for (const { address, projectId, projectName, createdAt } of events) {
+    assert.equal([address, projectId, projectName], [ADDRESS, project?.id, 'default']);
+    assert.is(createdAt?.getTime(), app.clock.now());
+  }
+  assert.not.match(JSON.stringify(events), /very private name/);
+});
+
+test('reads by a login, and changes by an API key or the token, are no events', async () => {
+  await using app = await boot();
+  const { clients, asProject, asOperator } = app;
+  const text = await logIn(app, 'code');
+  await clients.contexts.createContext({ name: 'x' }, asProject);
+  await clients.operators.createProject({ name: 'other', limits: {} }, asOperator);
+  await clients.projects.listProjects({}, byLogin(text));
+  await clients.console.listSessions(ANY_TIME, byLogin(text));
+  await clients.audit.listAuditEvents(ANY_TIME, byLogin(text));
+  assert.equal(await eventsOf(app, asOperator), []);
+});
+
+test('the operator reads all events, a project its own, also those of the operator', async () => {
+  await using app = await boot();
+  const { clients, asProject, asOperator } = app;
+  const operator = await logIn(app, 'operator');
+  const caller = byLogin(operator);
+  const { operators } = clients;
+  const { project } = await operators.createProject({ name: 'other', limits: {} }, caller);
+  const other = must(project?.project, 'a project').id;
+  const limits = { project: 'default', limits: { sessions: 3 } };
+  await operators.setProjectLimits(limits, caller);
+  const { apiKey, key } = await operators.createApiKey({ project: 'other', name: 'ci' }, caller);
+  const keyId = must(apiKey, 'a key').id;
+  await operators.revokeApiKey({ id: keyId }, caller);
+  await clients.contexts.createContext({ name: 'x' }, byLogin(operator, other));
+  await faultOf(clients.operators.createConsoleCode({ project: 'default' }, caller));
+
+  const all = await eventsOf(app, asOperator);
+  const operations = [
+    ...['createConsoleCode', 'createContext', 'revokeApiKey', 'createApiKey'],
+    ...['setProjectLimits', 'createProject'],
+  ];
+  assert.equal(
+    all.map(({ operation }) => operation),
+    operations,
+  );
+  assert.is(all[0]?.outcome, 'TOKEN_REQUIRED', 'a refused change is an event');
+  assert.ok(all.every(({ login }) => login === 'operator'));
+  assert.not.ok(JSON.stringify(all).includes(key));
+  const own = await eventsOf(app, byLogin(operator, other));
+  assert.equal(own.map(({ operation, objectId }) => [operation, objectId]).slice(1), [
+    ['revokeApiKey', keyId],
+    ['createApiKey', keyId],
+    ['createProject', other],
+  ]);
+  assert.equal(
+    (await eventsOf(app, asProject)).map(({ operation }) => operation),
+    ['setProjectLimits'],
+  );
+  assert.equal((await eventsOf(app, caller, 'revoke')).map(shown).length, 1, 'a filter');
+});
+
+test('a list goes on by its cursor, which is of one project', async () => {
+  await using app = await boot();
+  const caller = byLogin(await logIn(app, 'code'));
+  for (const name of ['a', 'b', 'c']) await app.clients.contexts.createContext({ name }, caller);
+  const seen: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await app.clients.audit.listAuditEvents(
+      { limit: 1, cursor, ...ANY_TIME },
+      app.asProject,
+    );
+    seen.push(...page.events.map(({ id }) => id));
+    if (cursor === undefined) {
+      const foreign = { limit: 1, cursor: page.nextCursor, ...ANY_TIME };
+      const fault = await faultOf(app.clients.audit.listAuditEvents(foreign, app.asOperator));
+      assert.is(fault.reason, 'INVALID_CURSOR');
+    }
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+  assert.is(new Set(seen).size, 3);
+});
+
+test('only projects and the operator read the audit', async () => {
+  await using app = await boot();
+  for (const caller of [app.asRunner, app.asGateway]) {
+    const fault = await faultOf(app.clients.audit.listAuditEvents(ANY_TIME, caller));
+    assert.is(fault.reason, 'API_KEY_MISSING');
+  }
+});
+
+test('a backup is an event, and one that its reader leaves was cancelled', async () => {
+  await using app = await boot();
+  const caller = byLogin(await logIn(app, 'operator'));
+  const backup = () => app.clients.operators.createBackup({ withMasterKey: false }, caller);
+  for await (const _ of backup());
+  for await (const _ of backup()) break;
+  await until(async () => (await eventsOf(app, caller)).every(({ outcome }) => outcome));
+  const outcomes = (await eventsOf(app, caller)).map(({ operation, outcome }) => [
+    operation,
+    outcome,
+  ]);
+  assert.equal(outcomes, [
+    ['createBackup', 'CANCELLED'],
+    ['createBackup', 'OK'],
+  ]);
+});
+
+test('a change is refused, and not made, when its event cannot be stored', async () => {
+  const full = new Error('the disk is full');
+  const store = { addAuditEvent: () => Promise.reject(full), endAuditEvent: async () => undefined };
+  const audit = openAudit({ store, now: () => 0, log: openLog({ role: 'core', level: 'silent' }) });
+  const who = { kind: 'project', projectId: 'p', login: { kind: 'code' } } as const;
+  let isMade = false;
+  const handlers = guarded(
+    { deleteContext: SERVICES.contexts.deleteContext },
+    {
+      async deleteContext() {
+        isMade = true;
+        return {};
+      },
+    },
+    {
+      authenticate: async () => who,
+      enterCall: () => ({ [Symbol.dispose]: () => undefined }),
+      admit: onlyProjects,
+      entered: () => undefined,
+      audit,
+    },
+  );
+  const call = { signal: new AbortController().signal, deadline: 0, metadata: {} };
+  let failure: unknown;
+  await handlers.deleteContext({ id: 'x' }, call).catch((error: unknown) => {
+    failure = error;
+  });
+  assert.equal([failure, isMade], [full, false]);
+});
+
+test('each RPC that changes something is recorded, by its name', () => {
+  const names = [SERVICES.operators, SERVICES.console, SERVICES.sessions, SERVICES.webhooks]
+    .flatMap((service) => Object.keys(service))
+    .filter((name) => READS.some((verb) => name.startsWith(verb)));
+  assert.ok(names.length > 20);
+  assert.equal(names.filter(isChange), []);
+  for (const name of ['createBackup', 'revokeApiKey', 'updateSession', 'getaway', 'testWebhook']) {
+    assert.ok(isChange(name), name);
+  }
+});
+
+test.run();
