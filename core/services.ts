@@ -25,6 +25,7 @@ import {
 import { blobService, everybody } from './blobs.ts';
 import type { Sealer } from './common/sealer.ts';
 import type { CoreConfig } from './config.ts';
+import { auditService } from './console/audit.ts';
 import { consoleService } from './console/console.ts';
 import { contentService, openUploads } from './contexts/content.ts';
 import { contextService } from './contexts/contexts.ts';
@@ -39,11 +40,10 @@ import { functionHandlers } from './functions/functions.ts';
 import { invocationService } from './functions/invocations.ts';
 import { backupService } from './maintenance/backup/service.ts';
 import { healthService, type Readiness } from './maintenance/readiness.ts';
-import { auditService } from './projects/audit.ts';
 import { type ConsoleLogins, consoleLoginService } from './projects/console-logins.ts';
 import { operatorService } from './projects/operators.ts';
 import { projectService } from './projects/projects.ts';
-import { openQuotas } from './projects/quotas.ts';
+import { openQuotas, type Quotas } from './projects/quotas.ts';
 import { revokedKeys } from './projects/revoked-keys.ts';
 import { runnerService } from './runners/leases.ts';
 import { liveView, viewTokens } from './sessions/live-view.ts';
@@ -113,17 +113,12 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
   const runners = runnerService({ ...content, leaseMs, secrets, signingKeys });
   const views = viewTokens(sealer, now);
   const { replaceContext, ...ofProjects } = SERVICES.contexts;
-  const { createConsoleCode, createOperatorCode, ...ofOperators } = SERVICES.operators;
   const { locateSession, ...ofUsers } = SERVICES.sessions;
   const sessions = {
     ...sessionService({ store, signingKeys, secrets, validator, now, closing }),
     ...sessionLogService(store),
     ...recordingService({ store, files, links: recorded, now, keptDays: config.recordingDays }),
     ...liveView({ store, now, tokens: views, signingKeys }),
-  };
-  const operators = {
-    ...operatorService({ ...deps, ...config, quotas }),
-    ...backupService({ store, files, now, dataDir: config.dataDir }),
   };
   const allow = cidrList(config.webhookAllowCidrs);
   const webhooks = webhookService({ store, sealer, now, allow, closing });
@@ -132,10 +127,7 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
 
   const behind = entrance(deps);
   return {
-    operators: {
-      ...behind(ofOperators, operators, onlyOperators),
-      ...behind({ createConsoleCode, createOperatorCode }, operators, onlyOperatorTokens),
-    },
+    operators: operatorHandlers(deps, config, { quotas, behind }),
     projects: behind(SERVICES.projects, projectService({ store, quotas, now }), onlyProjects),
     contexts: {
       ...behind(ofProjects, contextService({ ...content, keys }), onlyProjects),
@@ -157,6 +149,23 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     audit: behind(SERVICES.audit, auditService(store), projectsAndOperators),
     consoleLogins: behind(SERVICES.consoleLogins, consoleLoginService(deps), onlyGateways),
     health: behind(SERVICES.health, healthService(deps), onlyGateways),
+  };
+}
+
+/** An operator login may call all but the RPCs that make logins. */
+function operatorHandlers(
+  deps: CoreDeps,
+  config: CoreConfig,
+  { quotas, behind }: { quotas: Quotas; behind: ReturnType<typeof entrance> },
+): AllHandlers['operators'] {
+  const { createConsoleCode, createOperatorCode, ...others } = SERVICES.operators;
+  const operators = {
+    ...operatorService({ ...deps, ...config, quotas }),
+    ...backupService({ ...deps, dataDir: config.dataDir }),
+  };
+  return {
+    ...behind(others, operators, onlyOperators),
+    ...behind({ createConsoleCode, createOperatorCode }, operators, onlyOperatorTokens),
   };
 }
 

@@ -1,8 +1,8 @@
 /**
  * Logins of the console: what the cookie of a browser stands for. created -> used ... -> ended: by
  * a logout, 12 hours after its last use, or with its API key. A login is stored as the hash of its
- * text. One-time codes are in memory: a restart ends them, and they last a minute. An operator login
- * is made by a code of the operator token only, and ends when that token changes.
+ * text. One-time codes are in memory: a restart ends them, and they last a minute. An operator
+ * login is made by a code of the operator token only, and ends when that token changes.
  */
 import { randomBytes } from 'node:crypto';
 import type {

@@ -7,8 +7,8 @@
 import type { Middleware } from 'koa';
 import type { State } from './auth.ts';
 
-const NAMED =
-  /^\/console\/api\/v1\/as\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(\/(?:v1|console\/api\/v1)\/.*)$/;
+const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
+const NAMED = new RegExp(`^/console/api/v1/as/(${UUID})(/(?:v1|console/api/v1)/.*)$`);
 
 /** Any other path below it is no route. */
 export const namedProject: Middleware<State> = (ctx, next) => {

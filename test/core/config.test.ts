@@ -34,6 +34,7 @@ test('an empty environment results in the documented defaults', () => {
     sessionLogDays: 30,
     recordingDays: 31,
     eventDays: 30,
+    auditDays: 365,
     logDays: 30,
     invocationDays: 90,
     buildDays: 90,

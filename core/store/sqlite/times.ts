@@ -16,6 +16,7 @@ type Columns = Readonly<Record<string, readonly string[]>>;
 export const HAPPENED: Columns = {
   api_keys: ['created_at', 'last_used_at', 'revoked_at'],
   attempts: ['started_at', 'ended_at'],
+  audit_events: ['created_at'],
   blobs: ['created_at'],
   builds: ['created_at', 'updated_at', 'started_at', 'ended_at'],
   console_logins: ['created_at'],

@@ -4,6 +4,7 @@
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { auditOps } from '../../../core/store/sqlite/console/audit.ts';
 import { consoleOps } from '../../../core/store/sqlite/console/console.ts';
 import { sized } from '../../support/whole.ts';
 import { addFunctions, addInvocations, addSessions, openLists } from './projects.ts';
@@ -34,7 +35,9 @@ function statementsOf(lists: ReturnType<typeof openLists>): string[] {
     function: () => undefined,
     exec: () => undefined,
   };
-  consoleOps({ db: watching as never, wake: () => undefined, crashPoint: () => undefined });
+  const tx = { db: watching as never, wake: () => undefined, crashPoint: () => undefined };
+  consoleOps(tx);
+  auditOps(tx);
   return seen;
 }
 
@@ -51,6 +54,8 @@ test('no statement reads a table from its beginning, and none sorts a list', asy
   await using lists = openLists();
   const { projectId, db } = lists;
   addSessions(lists, projectId, ROWS);
+  // a table of one row is read without its index
+  for (let n = 0; n < 50; n++) await lists.addProject(`project-${n}`);
   const names = Array.from({ length: 200 }, (_, n) => `title-${n}`);
   const [of] = names.flatMap((name) => addFunctions(lists, projectId, [name]));
   assert.ok(of);

@@ -111,6 +111,7 @@ test('every kind of row is kept for its own time, and sessions are removed last'
   const days = table.map(({ name, keptMs }) => [name, keptMs / DAY_MS]);
   assert.equal(days, [
     ['events and deliveries', 1],
+    ['audit events', 365],
     ['downloads', 30],
     ['extensions', 0],
     ['session logs', 30],

@@ -3,17 +3,21 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { isChange, openAudit } from '../../../core/api/audit.ts';
 import { guarded, onlyProjects } from '../../../core/api/interceptors.ts';
+import { newId } from '../../../core/common/ids.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import type { AuditEvent } from '../../../proto/gen/tabern/v1/audit.pb.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import { SERVICES } from '../../../proto/rpc/services.ts';
+import { purgeAt } from '../../support/core/retention.ts';
 import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 import { type Booted, boot, KEY } from '../boot.ts';
+import { ENGINES, openBench, T0 } from '../store/engines.ts';
 
 const test = suite('core/projects/audit');
 
+const DAY_MS = 86_400_000;
 const ADDRESS = '192.0.2.7';
 const ANY_TIME = { from: undefined, to: undefined };
 const READS = ['list', 'get', 'count', 'search', 'watch', 'read', 'find'];
@@ -150,6 +154,24 @@ test('a list goes on by its cursor, which is of one project', async () => {
     cursor = page.nextCursor;
   } while (cursor !== undefined);
   assert.is(new Set(seen).size, 3);
+});
+
+test('events are removed when they are older than their days, and no others', async () => {
+  await using bench = await openBench(must(ENGINES[0], 'an engine'));
+  const { store } = bench;
+  const projectId = await bench.project('a');
+  const by = { login: 'code', keyId: null, address: ADDRESS } as const;
+  for (const at of [T0, T0 + DAY_MS]) {
+    const of = { id: newId(at), operation: 'createContext', objectId: null, projectId };
+    await store.addAuditEvent({ ...of, ...by, at });
+  }
+  const keptMs = { 'audit events': 2 * DAY_MS };
+  const left = async (days: number) => {
+    await purgeAt(T0 + days * DAY_MS, ['audit events'], { store, keptMs });
+    const all = { isOfAll: true, projectId: '', from: 0, to: Number.MAX_SAFE_INTEGER, limit: 9 };
+    return (await store.auditEvents(all)).rows.length;
+  };
+  assert.equal([await left(2), await left(2.5), await left(3.5)], [2, 1, 0]);
 });
 
 test('only projects and the operator read the audit', async () => {

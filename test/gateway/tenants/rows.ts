@@ -58,6 +58,20 @@ function discoveryRows(base: string): [string, Row][] {
   ];
 }
 
+/** The operator's: every key is refused, whatever it names. */
+function operatorRows(): Record<string, Row> {
+  const base = '/console/api/v1/operator';
+  const project = { project: named('default') };
+  return {
+    [`GET ${base}/projects`]: { own: 403 },
+    [`POST ${base}/projects`]: { body: { name: 'x' }, own: 403 },
+    [`PATCH ${base}/projects/{project}`]: { path: project, body: { limits: {} }, own: 403 },
+    [`POST ${base}/projects/{project}/keys`]: { path: project, body: { name: 'x' }, own: 403 },
+    [`GET ${base}/keys`]: { own: 403 },
+    [`DELETE ${base}/keys/{id}`]: { path: { id: named('k3v9x0ab') }, own: 403 },
+  };
+}
+
 export const ROWS: Readonly<Record<string, Row>> = {
   'GET /healthz': { own: 200, open: 'public' },
   'GET /readyz': { own: 200, open: 'public' },
@@ -201,4 +215,6 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'GET /console/api/v1/deliveries': { own: 200 },
   'GET /console/api/v1/counts': { own: 400 },
   'GET /console/api/v1/search': { own: 400 },
+  'GET /console/api/v1/audit': { own: 200 },
+  ...operatorRows(),
 };

@@ -1,9 +1,9 @@
 /** Lists the audit, which core/api/audit.ts records: a project its own events, the operator all. */
 import type { AuditEvent, AuditServiceService } from '../../proto/gen/tabern/v1/audit.pb.ts';
 import type { ReaderCaller, Service } from '../api/interceptors.ts';
-import { cursorAfter, listOf } from '../console/filters.ts';
 import type { AuditRow } from '../store/types/audit.ts';
 import type { Store } from '../store/types.ts';
+import { cursorAfter, listOf } from './filters.ts';
 
 export function auditService(
   store: Pick<Store, 'auditEvents'>,
@@ -19,10 +19,13 @@ export function auditService(
 }
 
 function toProto(row: AuditRow): AuditEvent {
-  const { id, createdAt, login, operation, address } = row;
+  const { id, login, operation, address } = row;
   return {
-    ...{ id, login, operation, address },
-    createdAt: new Date(createdAt),
+    id,
+    login,
+    operation,
+    address,
+    createdAt: new Date(row.createdAt),
     keyId: row.keyId ?? undefined,
     objectId: row.objectId ?? undefined,
     projectId: row.projectId ?? undefined,
