@@ -15,7 +15,7 @@ import {
 import type { BlobServiceService, WriteBlobRequest } from '../proto/gen/tabern/v1/blobs.pb.ts';
 import { asFault, Fault, invalidField, notFound } from '../proto/rpc/errors.ts';
 import { type Call, raced, throwIfOver } from '../proto/rpc/local.ts';
-import { type Caller, keyMissing } from './api/authentication.ts';
+import { type Caller, keyMissing, type Share } from './api/authentication.ts';
 import { leaseLost, orNotFound } from './api/checks.ts';
 import type { Admit, Service } from './api/interceptors.ts';
 import { isId, newId } from './common/ids.ts';
@@ -50,9 +50,13 @@ const MAKERS: Partial<Record<BlobKind, readonly WorkKind[]>> = {
   RECORDING: ['invocation', 'session'],
 };
 
-type BlobCaller = { who: Caller; call: Call };
+type BlobOwner = Exclude<Caller, Share>;
+type BlobCaller = { who: BlobOwner; call: Call };
 
-export const everybody: Admit<BlobCaller> = (who, call) => ({ who, call });
+export const everybody: Admit<BlobCaller> = (who, call) => {
+  if (who.kind === 'share') throw keyMissing(); // the link of a session opens no file
+  return { who, call };
+};
 
 type Options = {
   store: Store;
@@ -125,7 +129,7 @@ type Header = Extract<NonNullable<WriteBlobRequest['part']>, { $case: 'header' }
 async function ownerOf(
   options: Options,
   { kind, leaseId = '', url }: Header,
-  who: Caller,
+  who: BlobOwner,
 ): Promise<Owner> {
   const { store, now } = options;
   switch (who.kind) {

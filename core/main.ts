@@ -31,6 +31,7 @@ import { openConsoleLogins } from './projects/console-logins.ts';
 import { ensureProject, type FirstStart, openFirstKey } from './projects/first-key.ts';
 import { startSweep } from './runners/lease-sweep.ts';
 import { allHandlers, type CoreDeps } from './services.ts';
+import { shareTokens } from './sessions/share-tokens.ts';
 import type { Store } from './store/types.ts';
 import { openValidator } from './validation/validator.ts';
 import { startHeartbeat } from './webhooks/heartbeat.ts';
@@ -113,11 +114,9 @@ async function start(
   if ('step' in clock) opened.use(startSteps({ clock, store, log, ...watch, ...config, onFatal }));
   const closing = new AbortController();
   const state = { store, files, sealer, keys, validator, log, now, steady, isHeld };
-  const logins = openConsoleLogins({ store, tokens, now, steady });
-  const credentials = { onFirstUse: first.used, loginCaller: logins.caller };
-  const authentication = authenticator({ store, tokens, now, steady, ...credentials });
+  const callers = openCallers(state, { tokens, onFirstUse: first.used });
   const wall = options.now ?? Date.now;
-  const deps = { ...state, ...watch, ...authentication, logins, wall, closing: closing.signal };
+  const deps = { ...state, ...watch, ...callers, wall, closing: closing.signal };
   const handlers = allHandlers(deps, config);
   const onError: OnError = (error, rpc) => log.error({ err: error.cause ?? error, rpc }, 'failed');
   const server = await listen(join(dataDir, 'core.sock'), handlers, onError);
@@ -178,6 +177,17 @@ async function openClock(
   const clock = schedulerClock(written, settleMs);
   if (clock.isHeld()) log.warn({ absentMs: -behindMs }, HELD);
   return clock;
+}
+
+/** Who may call: logins of the console, links to sessions, API keys and tokens. */
+function openCallers(
+  { store, sealer, now, steady }: Pick<CoreDeps, 'store' | 'sealer' | 'now' | 'steady'>,
+  given: { tokens: Tokens; onFirstUse: (keyId: string) => void },
+) {
+  const logins = openConsoleLogins({ store, tokens: given.tokens, now, steady });
+  const shares = shareTokens({ sealer, store, now });
+  const callers = { loginCaller: logins.caller, shareCaller: shares.read };
+  return { logins, shares, ...authenticator({ store, now, steady, ...given, ...callers }) };
 }
 
 function openTokens(keyFile: (name: string) => string): Tokens {

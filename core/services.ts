@@ -19,6 +19,7 @@ import {
   onlyOperatorTokens,
   onlyProjects,
   onlyRunners,
+  onlyShares,
   projectsAndOperators,
   type Service,
 } from './api/interceptors.ts';
@@ -54,6 +55,8 @@ import { recordingBytes } from './sessions/recordings/content.ts';
 import { recordingLinks } from './sessions/recordings/links.ts';
 import { recordingService } from './sessions/recordings/recordings.ts';
 import { sessionService } from './sessions/sessions.ts';
+import type { ShareTokens } from './sessions/share-tokens.ts';
+import { sharedSessions, shareMaker } from './sessions/shares.ts';
 import { signingKeys as openSigningKeys } from './sessions/signing-keys.ts';
 import type { Store } from './store/types.ts';
 import type { Validator } from './validation/validator.ts';
@@ -80,6 +83,7 @@ export type CoreDeps = {
   authenticate: Authenticate;
   forgetKey: ForgetKey;
   logins: ConsoleLogins;
+  shares: ShareTokens;
   log: Log;
   metrics: Metrics;
   disk: Disk;
@@ -148,6 +152,7 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     console: behind(SERVICES.console, consoleService({ ...deps, isRevoked }), onlyProjects),
     audit: behind(SERVICES.audit, auditService(store), projectsAndOperators),
     consoleLogins: behind(SERVICES.consoleLogins, consoleLoginService(deps), onlyGateways),
+    consoleShares: consoleShares(behind, deps, { views, sessions }),
     health: behind(SERVICES.health, healthService(deps), onlyGateways),
   };
 }
@@ -166,6 +171,20 @@ function operatorHandlers(
   return {
     ...behind(others, operators, onlyOperators),
     ...behind({ createConsoleCode, createOperatorCode }, operators, onlyOperatorTokens),
+  };
+}
+
+/** A project makes a link; the holder of the link reads. */
+function consoleShares(
+  behind: ReturnType<typeof entrance>,
+  deps: CoreDeps,
+  reads: Omit<Parameters<typeof sharedSessions>[0], 'store'>,
+): Handlers<typeof SERVICES.consoleShares> {
+  const { createSessionShare, ...ofHolders } = SERVICES.consoleShares;
+  const shared = sharedSessions({ store: deps.store, ...reads });
+  return {
+    ...behind({ createSessionShare }, shareMaker(deps), onlyProjects),
+    ...behind(ofHolders, shared, onlyShares),
   };
 }
 

@@ -25,6 +25,7 @@ import { routeOf, transcoder } from './rest/transcode.ts';
 import { watchChanges } from './routes/console/changes.ts';
 import { addLogins } from './routes/console/login.ts';
 import { addConsolePages, type ConsoleFiles, consoleHeaders } from './routes/console/pages.ts';
+import { addShares } from './routes/console/shares.ts';
 import { addDocs } from './routes/docs.ts';
 import { BUILDS_PATH, createBuild } from './routes/files/builds.ts';
 import { contextContent, isContentUpload } from './routes/files/contexts.ts';
@@ -130,6 +131,7 @@ function addConsole(router: Router<State>, deps: Omit<GatewayDeps, 'guard' | 'lo
   if (deps.console === undefined) return;
   const { files, heartbeatMs } = deps.console;
   addLogins(router, deps);
+  addShares(router, deps);
   router.get('/console/api/v1/changes', watchChanges({ ...deps, heartbeatMs }));
   if (files !== undefined) addConsolePages(router, files);
 }

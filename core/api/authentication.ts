@@ -1,8 +1,9 @@
 /**
  * Authentication: a project by its API key (in `x-svc-api-key`, or as a Bearer token) or by a login
- * of the console (in `x-console-login`), the operator by such a login or by its token, the runner
- * or the gateway by its token. Only an operator login may name the project for which it calls, in
- * `x-console-project`; with every other credential that is refused. Keys are stored
+ * of the console (in `x-console-login`), the operator by such a login or by its token, the holder
+ * of a link to one session (in `x-console-share`), the runner or the gateway by its token. Only an
+ * operator login may name the project for which it calls, in `x-console-project`; with every other
+ * credential that is refused. Keys are stored
  * and looked up by the SHA-256 of their text (32 random bytes need no slow hash); tokens are two
  * files next to the database. A key is svc_<8: public id>_<43: 32 random bytes, base64url><6:
  * checksum of the text before it>.
@@ -18,6 +19,7 @@ export type Login = { kind: LoginKind; keyId?: string | undefined };
 
 export type Caller =
   | { kind: 'project'; projectId: string; keyId?: string | undefined; login?: Login | undefined }
+  | Share
   | { kind: 'operator'; login?: Login | undefined }
   | { kind: 'runner' }
   | { kind: 'gateway' };
@@ -27,6 +29,16 @@ export type ProjectCaller = Extract<Caller, { kind: 'project' }>;
 
 /** Of a login of the console. */
 export type LoginCaller = ProjectCaller | Extract<Caller, { kind: 'operator' }>;
+
+/** May read one session until then, in Unix ms. `keyId`: of the API key that made the link. */
+export type Share = {
+  kind: 'share';
+  sessionId: string;
+  projectId: string;
+  keyId?: string | undefined;
+  until: number;
+  hasLog: boolean;
+};
 
 export type Tokens = { runner: string; gateway: string; operator: string };
 
@@ -79,8 +91,10 @@ export function authenticator(options: {
   onFirstUse?: (keyId: string) => void;
   /** The caller of a login of the console; throws API_KEY_INVALID. */
   loginCaller: (login: string) => Promise<LoginCaller>;
+  /** The caller of a link; throws URL_SIGNATURE_INVALID or URL_EXPIRED. */
+  shareCaller: (token: string) => Promise<Share>;
 }): { authenticate: Authenticate; forgetKey: ForgetKey } {
-  const { store, tokens, now, steady, onFirstUse, loginCaller } = options;
+  const { store, tokens, now, steady, onFirstUse, loginCaller, shareCaller } = options;
   const kinds = ['runner', 'gateway', 'operator'] as const;
   const digests = kinds.map((kind) => ({ kind, digest: hashOf(tokens[kind]) }));
   const cache = new Map<string, { caller: ProjectCaller; until: number }>();
@@ -116,6 +130,8 @@ export function authenticator(options: {
   const callerOf: Authenticate = async (metadata) => {
     const login = metadata['x-console-login'];
     if (login !== undefined) return loginCaller(login);
+    const share = metadata['x-console-share'];
+    if (share !== undefined) return shareCaller(share);
     const token = /^Bearer (.+)$/i.exec(metadata['authorization'] ?? '')?.[1];
     if (token !== undefined) {
       const digest = hashOf(token);

@@ -15,7 +15,7 @@ export type EnterCall = (caller: Caller) => Disposable;
 export function callShares(): EnterCall {
   const shares = openShares(CALLS_MAX);
   return (caller) => {
-    if (caller.kind !== 'project') return { [Symbol.dispose]: () => {} };
+    if (caller.kind !== 'project' && caller.kind !== 'share') return { [Symbol.dispose]: () => {} };
     const { projectId } = caller;
     if (!shares.acquire(projectId, 1)) {
       const message = 'Too many requests of this project are under way. Retry the request.';

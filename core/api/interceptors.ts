@@ -10,13 +10,27 @@ import { type Scope, traced } from '../../proto/common/tracing.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 import type { AnyHandler, Call, Definition, Handlers } from '../../proto/rpc/local.ts';
 import type { Audit, AuditEntry } from './audit.ts';
-import { type Authenticate, type Caller, keyMissing, type Login } from './authentication.ts';
+import {
+  type Authenticate,
+  type Caller,
+  keyMissing,
+  type Login,
+  type Share,
+} from './authentication.ts';
 import type { EnterCall } from './call-shares.ts';
 
 /**
- * A project, by its API key or a login of the console; `keyId` is the public part of the key.
+ * A project, by its API key or a login of the console; `keyId` is the public part of the key. With
+ * `until`, in Unix milliseconds, the links of the answer end no later.
  */
-export type ProjectCaller = { projectId: string; keyId?: string | undefined; call: Call };
+export type ProjectCaller = {
+  projectId: string;
+  keyId?: string | undefined;
+  until?: number;
+  call: Call;
+};
+/** The holder of a link to one session. */
+export type ShareCaller = { share: Share; call: Call };
 /** One of the other roles, by its token; `login` for the operator by a login of the console. */
 export type MachineCaller = { call: Call; login?: Login | undefined };
 /** A project, or the operator: then `projectId` is undefined. */
@@ -38,6 +52,11 @@ export const onlyProjects: Admit<ProjectCaller> = (caller, call) => {
   if (caller.kind !== 'project') throw keyMissing();
   const { projectId, keyId } = caller;
   return { projectId, keyId, call };
+};
+
+export const onlyShares: Admit<ShareCaller> = (caller, call) => {
+  if (caller.kind === 'share') return { share: caller, call };
+  throw new Fault('URL_SIGNATURE_INVALID', 'This needs the link of a shared session.');
 };
 
 export const onlyRunners = only('runner', 'is for runners and needs their token.');

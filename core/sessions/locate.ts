@@ -51,10 +51,10 @@ export function locateService({
   }
 
   async function locate(
-    signed: (Signed & { expiresAt?: Date }) | undefined,
+    signed: (Signed & { expiresAt?: Date; isReadOnly?: true }) | undefined,
   ): Promise<LocateSessionResponse> {
     const found = signed && (await store.locateSession(signed.sessionId));
-    if (!found || !(await isGood(signed.keyId))) {
+    if (!found || !(await isKeyValid(store, signed.keyId))) {
       throw new Fault('SIGNING_KEY_INVALID', 'Invalid signing key.');
     }
     const { status, address, isReleased } = found;
@@ -64,15 +64,18 @@ export function locateService({
       throw new Fault('BROWSER_FAILED', 'The runner of this session takes no connections.');
     }
     const place = status === 'PENDING' ? '' : (address ?? '');
-    const { sessionId, keyId: apiKeyId = '', expiresAt } = signed;
+    const { sessionId, keyId: apiKeyId = '', expiresAt, isReadOnly = false } = signed;
     const signingKey = signingKeys.of(sessionId);
-    return { sessionId, status, address: place, signingKey, expiresAt, apiKeyId };
+    return { sessionId, status, address: place, signingKey, expiresAt, apiKeyId, isReadOnly };
   }
+}
 
-  /** Whether the API key that received the credential is valid. */
-  async function isGood(keyId: string | undefined): Promise<boolean> {
-    if (keyId === undefined) return true;
-    const key = await store.getApiKey(keyId);
-    return key !== undefined && key.revokedAt === null;
-  }
+/** Whether the API key that received a credential is valid; true for a credential without one. */
+export async function isKeyValid(
+  store: Pick<Store, 'getApiKey'>,
+  keyId: string | undefined,
+): Promise<boolean> {
+  if (keyId === undefined) return true;
+  const key = await store.getApiKey(keyId);
+  return key !== undefined && key.revokedAt === null;
 }

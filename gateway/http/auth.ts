@@ -4,7 +4,9 @@
  * checked first, so that a client without a key only ever receives 401 (proto/spec/errors.md 5).
  * The key of a request with a large body is checked before the body is read. A login of the console
  * counts as a key, when its request comes from the console's own pages. A request for a named
- * project (named-project.ts) goes on only when core accepts that name with its credential.
+ * project (named-project.ts) goes on only when core accepts that name with its credential. The
+ * routes of a shared session take the token of its link instead, in a header, and nothing else; no
+ * other route does.
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -53,6 +55,10 @@ export function requestIdOf(request: IncomingMessage): string {
 
 /** Requests below these paths require a key; others do not. */
 const KEYED = ['/v1', '/console/api/v1'];
+/** Requests below it require the token of a link to one session. */
+export const SHARED = '/console/api/v1/shared';
+const SHARE_HEADER = 'x-tabern-share';
+const isBelow = (path: string, base: string) => `${path}/`.startsWith(`${base}/`);
 
 type AuthDeps = ConsolePlace & { clients: Clients; hasConsole: boolean; gatewayToken: string };
 
@@ -64,13 +70,21 @@ export function auth({
 }: AuthDeps): Middleware<State> {
   const place = { publicUrl };
   return async (ctx, next) => {
-    if (!KEYED.some((base) => `${ctx.path}/`.startsWith(`${base}/`))) return next();
-    const login = hasConsole && !hasKey(ctx.req) ? loginOf(ctx.req, place) : undefined;
+    if (!KEYED.some((base) => isBelow(ctx.path, base))) return next();
+    const isShared = hasConsole && isBelow(ctx.path, SHARED);
+    const isKeyless = hasConsole && !isShared && !hasKey(ctx.req);
+    const login = isKeyless ? loginOf(ctx.req, place) : undefined;
     if (login !== undefined) {
       checkSameOrigin(ctx.req, place);
       ctx.state.login = login;
     }
-    const metadata = callMetadata(ctx.req, ctx.state);
+    const metadata = isShared
+      ? shareMetadata(ctx.req, ctx.state)
+      : callMetadata(ctx.req, ctx.state);
+    const check = (options: CallOptions) =>
+      isShared
+        ? clients.consoleShares.getSharedSession({}, options)
+        : clients.projects.listProjects({}, options);
     const deadline = performance.now() + REQUEST_TIMEOUT_MS;
     const signal = goneSignal(ctx.res);
     let isChecked = false;
@@ -84,7 +98,7 @@ export function auth({
     }
     // Without a key, only a small body is read; each project has a share of the memory for larger
     // ones.
-    if (isLarge(ctx.req)) {
+    if (!isShared && isLarge(ctx.req)) {
       const { projects } = await clients.projects.listProjects({}, ctx.state.call());
       ctx.state.projectId = projects[0]?.id ?? '';
     }
@@ -95,13 +109,29 @@ export function auth({
       }
     } catch (error) {
       if (isChecked || !(error instanceof Fault) || signal.aborted) throw error;
-      if (login === undefined) await clients.projects.listProjects({}, ctx.state.call());
+      if (login === undefined) await check(ctx.state.call());
       else {
         const call = callAsGateway(ctx as Context, gatewayToken)(REQUEST_TIMEOUT_MS);
         await clients.consoleLogins.getConsoleLogin({ text: login, use: false }, call);
       }
       throw error;
     }
+  };
+}
+
+/** Call options of a request with the token of a link. Throws URL_SIGNATURE_INVALID without one. */
+function shareMetadata(
+  request: IncomingMessage,
+  { requestId, traceparent = traceparentOf(request) }: Credentials,
+): Record<string, string> {
+  const [token = '', ...more] = request.headersDistinct[SHARE_HEADER] ?? [];
+  if (!KEY.test(token) || more.length > 0) {
+    throw new Fault('URL_SIGNATURE_INVALID', 'This link is not valid. Copy all of it.');
+  }
+  return {
+    'x-console-share': token,
+    'x-request-id': requestId,
+    ...(traceparent === undefined ? {} : { traceparent }),
   };
 }
 

@@ -149,6 +149,7 @@ function viewPath({ searchParams }: URL, place: Place): string {
   const rest = new URLSearchParams(searchParams);
   for (const name of ['token', 'signingKey', 'apiKeyId', 'until']) rest.delete(name);
   if (place.expiresAt) rest.set('until', String(place.expiresAt.getTime()));
+  if (place.isReadOnly) rest.set('readonly', 'true'); // whatever the client wants
   return `/view?${keyOf(place)}&${rest}`;
 }
 

@@ -6,6 +6,7 @@ import { AuditServiceService } from '../gen/tabern/v1/audit.pb.ts';
 import { BlobServiceService } from '../gen/tabern/v1/blobs.pb.ts';
 import { ConsoleServiceService } from '../gen/tabern/v1/console.pb.ts';
 import { ConsoleLoginServiceService } from '../gen/tabern/v1/console_logins.pb.ts';
+import { ConsoleShareServiceService } from '../gen/tabern/v1/console_shares.pb.ts';
 import { ContextServiceService } from '../gen/tabern/v1/contexts.pb.ts';
 import { DeliveryServiceService } from '../gen/tabern/v1/deliveries.pb.ts';
 import { DownloadServiceService } from '../gen/tabern/v1/downloads.pb.ts';
@@ -37,6 +38,7 @@ export const SERVICES = {
   console: ConsoleServiceService,
   audit: AuditServiceService,
   consoleLogins: ConsoleLoginServiceService,
+  consoleShares: ConsoleShareServiceService,
   health: HealthServiceService,
 } as const;
 

@@ -16,8 +16,11 @@ type Recorded = { sessionId: string; pageId: number; projectId: string };
 /** Without `number`: the whole video. */
 export type LinkedRecording = Recorded & { number?: number };
 
-/** `keyId`: the public part of the requesting API key. */
-type Requested = Recorded & { keyId: string | undefined };
+/**
+ * `keyId`: the public part of the requesting API key. `until`: the end of the requesting
+ * credential, in Unix milliseconds.
+ */
+type Requested = Recorded & { keyId: string | undefined; until?: number | undefined };
 
 export type RecordingLinks = ReturnType<typeof recordingLinks>;
 
@@ -29,9 +32,10 @@ export function isRecordingUrl(url: string): boolean {
 
 export function recordingLinks(options: LinkOptions) {
   const { sign, read } = signedPaths('recordings', options);
-  const get = (below: string, { sessionId, projectId, keyId }: Requested) => {
+  const get = (below: string, { sessionId, projectId, keyId, until = Infinity }: Requested) => {
     const path = `/v1/sessions/${sessionId}/${below}`;
-    return sign({ method: 'GET', path, projectId, keyId, lifeMs: LIFE_MS });
+    const lifeMs = Math.min(LIFE_MS, until - options.now());
+    return sign({ method: 'GET', path, projectId, keyId, lifeMs });
   };
   return {
     part({ number, ...requested }: Requested & { number: number }): string {

@@ -124,7 +124,7 @@ function replays({ store, links, now }: RecordingOptions): Pick<Handlers, Replay
         store.listRecordings(session.id),
         store.listRecordingParts(named),
       ]);
-      const by = { keyId: caller.keyId };
+      const by = { keyId: caller.keyId, until: caller.until };
       const row = rows.find((one) => one.pageId === named.pageId);
       const [start, ...segments] = parts;
       if (!row || start === undefined || segments.length === 0) throw notFound('Replay', pageId);

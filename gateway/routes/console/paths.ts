@@ -98,6 +98,21 @@ export const CONSOLE_PATHS: Readonly<Record<string, object>> = {
       responses: answers('The caller.', json(ME)),
     },
   },
+  '/console/api/v1/shared/logs': {
+    get: {
+      operationId: 'listSharedLogs',
+      summary: 'The protocol log of a shared session.',
+      responses: answers('Entries.', json({ type: 'array', items: { type: 'object' } })),
+    },
+  },
+  '/console/api/v1/shared/replays/{pageId}': {
+    get: {
+      operationId: 'getSharedReplay',
+      summary: 'An HLS playlist of one page of a shared session.',
+      parameters: [inPath('pageId')],
+      responses: answers('The playlist.', { 'application/vnd.apple.mpegurl': TEXT }),
+    },
+  },
   '/console/api/v1/changes': {
     get: {
       operationId: 'watchChanges',

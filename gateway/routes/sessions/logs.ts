@@ -1,15 +1,14 @@
 /**
  * GET /v1/sessions/{id}/logs: the whole protocol log of a session as one JSON array, read from core
- * in parts as fast as the client reads. proto/spec/sessions.md 7.
+ * in parts as fast as the client reads. proto/spec/sessions.md 7. The holder of a link to a session
+ * reads it in the same form.
  */
 import { Readable } from 'node:stream';
 import type { FileRegistry } from '@bufbuild/protobuf';
 import type { RouterMiddleware } from '@koa/router';
+import type { Context } from 'koa';
 import { must } from '../../../proto/common/must.ts';
-import type {
-  ListSessionLogsResponse,
-  SessionLog,
-} from '../../../proto/gen/tabern/v1/sessions.pb.ts';
+import type { SessionLog } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
 import { asFault } from '../../../proto/rpc/errors.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import type { State } from '../../http/auth.ts';
@@ -32,21 +31,35 @@ export function listSessionLogs(
     const id = String(ctx.params['id']);
     const read = (from?: number) =>
       sessions.listSessionLogs({ id, from }, call(STRETCH_TIMEOUT_MS));
-    // a refusal is answered before the body starts
-    const first = await read(query['from'] === undefined ? undefined : Number(query['from']));
-    ctx.type = 'json';
-    const body = Readable.from(arrayOf(first, read), { objectMode: false });
-    // a truncated answer must not look complete
-    body.on('error', (error) => ctx.res.destroy(asFault(error)));
-    ctx.body = body;
+    await sendLogs(ctx, read, query['from'] === undefined ? undefined : Number(query['from']));
   };
 }
 
-async function* arrayOf(
-  first: ListSessionLogsResponse,
-  read: (from: number) => Promise<ListSessionLogsResponse>,
-): AsyncGenerator<string> {
-  let page: ListSessionLogsResponse | undefined = first;
+/** GET /console/api/v1/shared/logs */
+export function listSharedLogs({
+  consoleShares,
+}: Pick<Clients, 'consoleShares'>): RouterMiddleware<State> {
+  return async (ctx) => {
+    const call = must(ctx.state.call, 'a link');
+    await sendLogs(ctx, (from) => consoleShares.listSharedLogs({ from }, call(STRETCH_TIMEOUT_MS)));
+  };
+}
+
+type Part = { logs: SessionLog[]; next?: number | undefined };
+type Read = (from?: number) => Promise<Part>;
+
+async function sendLogs(ctx: Context, read: Read, from?: number): Promise<void> {
+  // a refusal is answered before the body starts
+  const first = await read(from);
+  ctx.type = 'json';
+  const body = Readable.from(arrayOf(first, read), { objectMode: false });
+  // a truncated answer must not look complete
+  body.on('error', (error) => ctx.res.destroy(asFault(error)));
+  ctx.body = body;
+}
+
+async function* arrayOf(first: Part, read: Read): AsyncGenerator<string> {
+  let page: Part | undefined = first;
   let before = '[';
   while (page !== undefined) {
     const printed = page.logs.map(textOf).join(',');

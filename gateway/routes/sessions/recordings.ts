@@ -23,19 +23,30 @@ const RANGE = /^bytes=(\d{0,15})-(\d{0,15})$/;
 
 type Options = { clients: Clients; gatewayToken: string };
 
+type PlaylistOptions = { clients: Clients; publicUrl: string | undefined };
+
 /** The playlist; requires an API key. */
-export function getReplay(options: {
-  clients: Clients;
-  publicUrl: string | undefined;
-}): RouterMiddleware<State> {
-  const { clients, publicUrl } = options;
+export function getReplay({ clients, publicUrl }: PlaylistOptions): RouterMiddleware<State> {
   return async (ctx) => {
     const call = must(ctx.state.call, 'a key');
     const [id, pageId] = [String(ctx.params['id']), String(ctx.params['pageId'])];
-    const replay = await clients.sessions.getReplay({ id, pageId }, call());
-    ctx.set('content-type', PLAYLIST);
-    ctx.body = playlistOf(replay, publicUrl ?? baseUrlOf(ctx));
+    sendPlaylist(ctx, await clients.sessions.getReplay({ id, pageId }, call()), publicUrl);
   };
+}
+
+/** The playlist of a shared session; requires its link. */
+export function getSharedReplay({ clients, publicUrl }: PlaylistOptions): RouterMiddleware<State> {
+  return async (ctx) => {
+    const call = must(ctx.state.call, 'a link');
+    const pageId = String(ctx.params['pageId']);
+    const { replay } = await clients.consoleShares.getSharedReplay({ pageId }, call());
+    sendPlaylist(ctx, must(replay, 'a replay'), publicUrl);
+  };
+}
+
+function sendPlaylist(ctx: Context, replay: GetReplayResponse, publicUrl?: string): void {
+  ctx.set('content-type', PLAYLIST);
+  ctx.body = playlistOf(replay, publicUrl ?? baseUrlOf(ctx));
 }
 
 /** A playlist of a running recording has no end yet, and grows. Pure. */

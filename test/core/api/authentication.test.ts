@@ -29,8 +29,13 @@ function authenticatorOf(...keys: string[]) {
     },
   };
   const loginCaller = async (login: string) => ({ kind: 'project', projectId: login }) as const;
+  const shareCaller = async (token: string) => {
+    const right = { projectId: 'p', sessionId: token, until: 1, hasLog: false };
+    return { kind: 'share', ...right } as const;
+  };
   const clocks = { now: clock.now, steady: clock.now };
-  const entrance = authenticator({ store, tokens: TOKENS, loginCaller, ...clocks });
+  const callers = { loginCaller, shareCaller };
+  const entrance = authenticator({ store, tokens: TOKENS, ...callers, ...clocks });
   return { enter: entrance.authenticate, forgetKey: entrance.forgetKey, clock, live, asked, uses };
 }
 

@@ -22,6 +22,17 @@ test('a view token contains the requesting API key', () => {
   assert.equal(tokens.read(tokens.of(view)), view);
 });
 
+test('a read-only view token is read-only, and no change makes it another', () => {
+  const tokens = viewTokens(sealer, () => 0);
+  const view = { sessionId: newId(), expiresAt: EXPIRES_AT, keyId: 'abcdef01' };
+  const [full, readOnly] = [tokens.of(view), tokens.of({ ...view, isReadOnly: true })];
+  assert.equal(tokens.read(readOnly), { ...view, isReadOnly: true });
+  assert.equal(tokens.read(full), view);
+  // the same body: only the signature tells them apart
+  assert.is(full.slice(0, 42), readOnly.slice(0, 42));
+  assert.is.not(full.slice(43), readOnly.slice(43));
+});
+
 test('a view token is refused from its expiry on', () => {
   let now = EXPIRES_AT.getTime() - 1;
   const tokens = viewTokens(sealer, () => now);

@@ -10,6 +10,7 @@ import type { HandOver } from '../../../gateway/process/runner-process.ts';
 import type { Place } from '../../../gateway/sessions/runner-client.ts';
 import { isWebSocket, openTunnels } from '../../../gateway/sessions/websocket-proxy.ts';
 import { openLog } from '../../../proto/common/log.ts';
+import { must } from '../../../proto/common/must.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import { until } from '../../support/poll.ts';
@@ -42,7 +43,7 @@ async function open({ locate, handOver, isFar = false }: Scene = {}) {
   const { port } = isFar ? (runner.address() as AddressInfo) : { port: 0 };
   const address = isFar ? `127.0.0.1:${port}` : `unix:${path}`;
   const keys = { signingKey: 'the key', apiKeyId: 'abc', expiresAt: undefined };
-  const place: Place = { sessionId: 's', address, ...keys };
+  const place: Place = { sessionId: 's', address, isReadOnly: false, ...keys };
   const tunnels = openTunnels({
     clients: {} as Pick<Clients, 'sessions'>,
     locate: async (_credential, signal) => locate?.(place, signal) ?? place,
@@ -110,6 +111,16 @@ test('the upgrade is replayed with the server token and the required headers onl
     ]);
     assert.is(client.extensions, '');
     assert.is(client.protocol, 'chat');
+  }
+});
+
+test('a view of a read-only token is read-only, whatever its client wants', async () => {
+  const locate = async (place: Place) => ({ ...place, isReadOnly: true });
+  for (const wanted of ['', '&readonly=false', '&readonly=true', '&readonly=false&readonly=x']) {
+    await using scene = await open({ locate });
+    await connected(`${scene.url}/view?token=t${wanted}`);
+    const { searchParams } = new URL(must(scene.asked[0]?.url, 'a path'), 'ws://x');
+    assert.equal(searchParams.getAll('readonly'), ['true'], wanted);
   }
 });
 
