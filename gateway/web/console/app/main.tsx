@@ -7,6 +7,7 @@ import { readPreferences } from '../data/preferences.ts';
 import { pathOf } from '../data/route.ts';
 import { go, route, startRouter } from '../data/router.ts';
 import { startKeys } from '../parts/keys.tsx';
+import { lazy } from '../parts/lazy.tsx';
 import { Failure } from '../parts/load.tsx';
 import { Notice } from '../parts/notice.tsx';
 import { Login } from './login.tsx';
@@ -14,6 +15,7 @@ import { Shell } from './shell.tsx';
 import { failure } from './started.ts';
 
 const TICK_MS = 1_000;
+const SharedPage = lazy(async () => (await import('../pages/share/share.tsx')).SharedPage);
 
 readPreferences();
 startRouter();
@@ -22,7 +24,7 @@ setInterval(tick, TICK_MS);
 const root = document.getElementById('app');
 if (root === null) throw new Error('index.html has no element "app"');
 render(<App />, root);
-void askWho();
+if (route.value.page !== 'share') void askWho();
 
 function App() {
   return (
@@ -34,6 +36,7 @@ function App() {
 }
 
 function Content() {
+  if (route.value.page === 'share') return <SharedPage />;
   if (failure.value !== undefined) {
     return (
       <main class="login">

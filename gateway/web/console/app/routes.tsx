@@ -28,6 +28,7 @@ export function pageOf({ page, projectId, id }: Route): VNode {
       return <FunctionsPage />;
     case 'webhooks':
       return <WebhooksPage />;
+    case 'share': // without a login: main.tsx
     case 'unknown':
       return (
         <Empty title="There is no such page.">

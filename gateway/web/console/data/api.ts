@@ -1,6 +1,7 @@
 /** Requests to the service. The cookie of the login is their credential. */
 import { signal } from '@preact/signals';
 import { setClock } from './clock.ts';
+import { shareHeaders } from './share.ts';
 
 /** Ours: an answer that takes longer is an error that the page shows. */
 const TIMEOUT_MS = 30_000;
@@ -16,7 +17,13 @@ export class ApiError extends Error {
 }
 
 /** Who is logged in. undefined: not asked yet; null: nobody. */
-export type Me = { projectId: string; projectName?: string; service?: { baseUrl: string } };
+export type Me = {
+  projectId: string;
+  projectName?: string;
+  /** `keyId`: the public part of the API key; null for a login by a link of `tabern console`. */
+  login?: { kind: string; keyId: string | null } | null;
+  service?: { baseUrl: string };
+};
 export const me = signal<Me | null | undefined>(undefined);
 
 /** The address for clients, for commands that a person copies. */
@@ -72,11 +79,12 @@ async function request(
     method,
     cache: 'no-store',
     credentials: 'same-origin',
+    headers: shareHeaders(),
     signal: signal ? AbortSignal.any([signal, late]) : late,
   };
   if (body instanceof FormData) init.body = body;
   else if (body !== undefined) {
-    init.headers = { 'content-type': 'application/json' };
+    init.headers = { ...init.headers, 'content-type': 'application/json' };
     init.body = JSON.stringify(body);
   }
   try {

@@ -12,6 +12,7 @@ export const isLive = signal(false);
 
 const listeners = new Set<(change: Change) => void>();
 let stream: Changes | undefined;
+let isPolling = false;
 
 /** Opens the stream of this login. It stops when the login ends. */
 export function startChanges(): void {
@@ -23,6 +24,13 @@ export function startChanges(): void {
   effect(() => {
     if (me.value === null) stream?.stop();
   });
+  pollChanges();
+}
+
+/** Without a stream everything is read again each 10 s, in a page that is looked at. */
+export function pollChanges(): void {
+  if (isPolling) return;
+  isPolling = true;
   setInterval(() => {
     if (!isLive.value && !document.hidden) tell({ kind: 'ALL', ids: [] });
   }, POLL_MS);

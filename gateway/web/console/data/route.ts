@@ -8,6 +8,7 @@ export type PageName =
   | 'runs'
   | 'run'
   | 'webhooks'
+  | 'share'
   | 'unknown';
 /** `projectId` and `id` are empty where the path has none. */
 export type Route = { page: PageName; projectId: string; id: string; query: URLSearchParams };
@@ -23,12 +24,16 @@ const DETAILS: Record<string, PageName> = { sessions: 'session', runs: 'run' };
 /** The path that all others begin with. */
 export const ROOT = '/console';
 
+/** A link to one session; its token is the fragment. */
+export const SHARE = `${ROOT}/share`;
+
 /** The route of a path below /console, and of its query. */
 export function routeOf(path: string, search: string): Route {
   const query = new URLSearchParams(search);
   const parts = path.slice(ROOT.length).split('/').filter(Boolean);
   if (parts.length === 0 || parts[0] === 'login')
     return { page: 'overview', projectId: '', id: '', query };
+  if (path === SHARE) return { page: 'share', projectId: '', id: '', query };
   const [p, projectId = '', list = '', id = '', ...rest] = parts;
   const isKnown = p === 'p' && projectId !== '' && rest.length === 0;
   const page = (id === '' ? own(LISTS, list) : own(DETAILS, list)) ?? 'unknown';

@@ -1,6 +1,6 @@
 /** The address of the page is its state. */
 import { signal } from '@preact/signals';
-import { ROOT, type Route, routeOf } from './route.ts';
+import { ROOT, type Route, routeOf, SHARE } from './route.ts';
 
 export const route = signal<Route>({
   page: 'overview',
@@ -29,7 +29,7 @@ export function startRouter(): void {
 /** Opens a path of the console. */
 export function go(path: string): void {
   if (path === location.pathname + location.search) return;
-  history.pushState(null, '', path);
+  history.pushState(null, '', kept(path));
   route.value = routeOf(location.pathname, location.search);
   scrollTo(0, 0);
 }
@@ -44,7 +44,13 @@ export function setQuery(changes: Record<string, string | undefined>, isStep = f
   const text = query.toString();
   const path = text === '' ? location.pathname : `${location.pathname}?${text}`;
   if (path === location.pathname + location.search) return;
-  if (isStep) history.pushState(null, '', path);
-  else history.replaceState(null, '', path);
+  if (isStep) history.pushState(null, '', kept(path));
+  else history.replaceState(null, '', kept(path));
   route.value = routeOf(location.pathname, location.search);
+}
+
+/** The fragment of a link to a session is its credential: the page stays readable when reloaded. */
+function kept(path: string): string {
+  const isShare = location.pathname === SHARE && path.split('?')[0] === SHARE;
+  return isShare ? path + location.hash : path;
 }

@@ -3,7 +3,7 @@ import type { Lane, Range } from './lanes.ts';
 import type { ListName, LogRow } from './model.ts';
 
 export type ToThread =
-  | { type: 'load'; sessionId: string; from: number; to: number | undefined }
+  | { type: 'load'; sessionId: string; share: string; from: number; to: number | undefined }
   | { type: 'select'; list: ListName; filter: string }
   | { type: 'rows'; from: number; to: number }
   | { type: 'time'; at: number }

@@ -1,5 +1,6 @@
 /** The thread of a session's log: reads, parses, joins and filters, so that the page does not. */
 import { escaped } from '../format.ts';
+import { partOf, readByToken, shareHeaders } from '../share.ts';
 import { matching } from './filter.ts';
 import { laneOf, placeAt } from './lanes.ts';
 import type { FromThread, IndexedRow, ToThread } from './messages.ts';
@@ -39,11 +40,13 @@ addEventListener('message', ({ data }: MessageEvent<ToThread>) => {
   }
 });
 
-async function load({ sessionId, from, to }: Load): Promise<void> {
+async function load({ sessionId, share, from, to }: Load): Promise<void> {
   const begun = performance.now();
   try {
-    const answer = await fetch(`/v1/sessions/${encodeURIComponent(sessionId)}/logs`, {
+    readByToken(share);
+    const answer = await fetch(partOf(sessionId, 'logs'), {
       cache: 'no-store',
+      headers: shareHeaders(),
     });
     if (!answer.ok) {
       tell({ type: 'failed', status: answer.status, message: await messageOf(answer) });

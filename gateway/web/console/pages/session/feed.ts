@@ -3,6 +3,7 @@
  * Extensions. The same playlist serves ended and running sessions.
  */
 import { codecOf, type Playlist, playlistOf, segmentAt } from '../../data/playlist.ts';
+import { shareHeaders } from '../../data/share.ts';
 
 /** Ours, in seconds: enough for a slow network, and a few MB of memory. */
 const AHEAD = 30;
@@ -74,7 +75,7 @@ async function append(buffer: SourceBuffer, bytes: Uint8Array<ArrayBuffer>, sign
 }
 
 async function bytesOf(url: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
-  const answer = await fetch(url, { signal });
+  const answer = await fetch(url, { signal, headers: shareHeaders() });
   if (!answer.ok) throw new Error(`the recording was answered with ${answer.status}`);
   return new Uint8Array(await answer.arrayBuffer());
 }

@@ -1,4 +1,5 @@
 /** One session: its picture, what its page and its clients did, and the chosen entry. */
+import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { api } from '../../data/api.ts';
 import { onChange } from '../../data/changes.ts';
@@ -13,6 +14,7 @@ import { copy, Foreign, Id, Length, Time } from '../../parts/text.tsx';
 import { isOpen, Labels, releaseAll } from '../sessions/sessions.tsx';
 import { Inspector } from './inspector.tsx';
 import { Picture } from './picture.tsx';
+import { ShareDialog } from './share-dialog.tsx';
 import { TABS, type TabName, Tabs } from './tabs.tsx';
 import { Timeline } from './timeline.tsx';
 import { useLog } from './use-log.ts';
@@ -28,6 +30,7 @@ export function SessionPage({ id }: { id: string }) {
 
 function Open({ session, again }: { session: Session; again: () => void }) {
   const [isMine, setMine] = useState(false);
+  const [isSharing, setSharing] = useState(false);
   const canWatch = session.status === 'RUNNING' && !session.isReleased;
   const tab = tabOf(route.value.query.get('tab'));
   const log = useLog(session, tab);
@@ -49,7 +52,17 @@ function Open({ session, again }: { session: Session; again: () => void }) {
   ]);
   return (
     <div class="session">
-      <Header session={session} canWatch={canWatch} isMine={isMine} hand={hand} release={release} />
+      <Header session={session} canWatch={canWatch} isMine={isMine} hand={hand}>
+        <button type="button" onClick={() => setSharing(true)}>
+          Share
+        </button>
+        {isOpen(session) && (
+          <button type="button" onClick={release}>
+            Release
+          </button>
+        )}
+      </Header>
+      {isSharing && <ShareDialog session={session} close={() => setSharing(false)} />}
       <div class="session-top">
         <Picture session={session} canWatch={canWatch} isMine={isMine} ended={again} />
         <Inspector entry={log.entry} startedAt={startOf(session)} />
@@ -65,10 +78,11 @@ type HeaderProps = {
   canWatch: boolean;
   isMine: boolean;
   hand(mine: boolean): void;
-  release(): void;
+  /** More actions. */
+  children: ComponentChildren;
 };
 
-function Header({ session, canWatch, isMine, hand, release }: HeaderProps) {
+function Header({ session, canWatch, isMine, hand, children }: HeaderProps) {
   const { projectId } = route.value;
   const { invocationId, functionName, userMetadata } = session;
   return (
@@ -97,11 +111,7 @@ function Header({ session, canWatch, isMine, hand, release }: HeaderProps) {
           {isMine ? 'Hand back' : 'Take over'}
         </button>
       )}
-      {isOpen(session) && (
-        <button type="button" onClick={release}>
-          Release
-        </button>
-      )}
+      {children}
     </header>
   );
 }

@@ -2,6 +2,7 @@
 import { useEffect } from 'preact/hooks';
 import { isUtc } from '../../data/clock.ts';
 import { lengthText } from '../../data/format.ts';
+import { partOf } from '../../data/share.ts';
 import type { LiveView, Replays, Session } from '../../data/types.ts';
 import { Failure, useLoad } from '../../parts/load.tsx';
 import { Address } from '../../parts/text.tsx';
@@ -26,7 +27,7 @@ export function Picture({ session, canWatch, isMine, ended }: Props) {
 }
 
 function Live({ session, isMine, ended }: Omit<Props, 'canWatch'>) {
-  const { value, error, again } = useLoad<LiveView>(`/v1/sessions/${session.id}/debug`);
+  const { value, error, again } = useLoad<LiveView>(partOf(session.id, 'debug'));
   useEffect(() => {
     const hear = ({ data }: MessageEvent) => {
       if (data === GONE) ended();
@@ -59,7 +60,7 @@ function liveUrl(debuggerUrl: string, isReadOnly: boolean): string {
 }
 
 function Recorded({ session }: { session: Session }) {
-  const path = `/v1/sessions/${session.id}/replays`;
+  const path = partOf(session.id, 'replays');
   const { value, error, again } = useLoad<Replays>(path);
   if (error !== undefined) {
     return (
@@ -80,7 +81,7 @@ function Recorded({ session }: { session: Session }) {
 }
 
 export function PagesList({ session }: { session: Session }) {
-  const path = `/v1/sessions/${session.id}/replays`;
+  const path = partOf(session.id, 'replays');
   const { value, error, again } = useLoad<Replays>(path, ['SESSIONS'], session.id);
   if (error !== undefined) return <Failure error={error} again={again} />;
   if (value === undefined) return <p class="hint">Reading…</p>;

@@ -4,6 +4,7 @@ import { sentenceOf } from '../../data/api.ts';
 import { lengthText } from '../../data/format.ts';
 import { shown, wanted } from '../../data/playhead.ts';
 import { route, setQuery } from '../../data/router.ts';
+import { partOf } from '../../data/share.ts';
 import type { ReplayPage, Session } from '../../data/types.ts';
 import { useKeys } from '../../parts/keys.tsx';
 import { Foreign } from '../../parts/text.tsx';
@@ -21,7 +22,7 @@ export function Player({ session, pages }: Props) {
   const startedAt = Date.parse(session.startedAt ?? session.createdAt);
   const video = useRef<HTMLVideoElement>(null);
   const [error, setError] = useState<string>();
-  const url = `/v1/sessions/${session.id}/replays/${page?.pageId ?? '0'}`;
+  const url = partOf(session.id, `replays/${page?.pageId ?? '0'}`);
   useEffect(() => {
     const element = video.current;
     if (element === null) return;

@@ -32,15 +32,16 @@ const EMPTY: Record<ListName, string> = {
   console: 'No line yet. Lines are listed while a client has the domain Runtime or Log enabled.',
 };
 
-type Props = { session: Session; tab: TabName; log: Log };
+/** `tabs`: those to show; by default all. */
+type Props = { session: Session; tab: TabName; log: Log; tabs?: typeof TABS };
 
-export function Tabs({ session, tab, log }: Props) {
+export function Tabs({ session, tab, log, tabs = TABS }: Props) {
   const list = isList(tab) ? tab : undefined;
   return (
     <section class="lists" aria-label="Lists">
       <div class="tabs">
         <nav aria-label="Lists of the session">
-          {TABS.map(([name, word]) => (
+          {tabs.map(([name, word]) => (
             <a key={name} href={hrefOf(name)} aria-current={name === tab ? 'page' : undefined}>
               {word}
               {isList(name) && log.isLoaded && <span class="count"> {log.counts[name]}</span>}
@@ -61,7 +62,7 @@ export function Tabs({ session, tab, log }: Props) {
   );
 }
 
-function Facts({ session, tab }: Omit<Props, 'log'>) {
+function Facts({ session, tab }: Pick<Props, 'session' | 'tab'>) {
   switch (tab) {
     case 'pages':
       return <PagesList session={session} />;

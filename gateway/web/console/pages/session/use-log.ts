@@ -5,6 +5,7 @@ import type { FromThread, IndexedRow, ToThread } from '../../data/log/messages.t
 import type { ListName } from '../../data/log/model.ts';
 import { seek, shown, wanted } from '../../data/playhead.ts';
 import { route, setQuery } from '../../data/router.ts';
+import { sharedToken } from '../../data/share.ts';
 import { threadUrl } from '../../data/thread-url.ts';
 import type { Session } from '../../data/types.ts';
 import type { Window } from '../../data/window.ts';
@@ -157,7 +158,8 @@ function useThread(session: Session, hear: (message: FromThread, tell: Tell) => 
 
 function loadOf({ id, startedAt, createdAt, endedAt }: Session): ToThread {
   const to = endedAt === undefined ? undefined : Date.parse(endedAt);
-  return { type: 'load', sessionId: id, from: Date.parse(startedAt ?? createdAt), to };
+  const from = Date.parse(startedAt ?? createdAt);
+  return { type: 'load', sessionId: id, share: sharedToken(), from, to };
 }
 
 function taken(old: Known, message: FromThread, list: ListName): Known {
