@@ -28,6 +28,7 @@ import type { Sealer } from './common/sealer.ts';
 import type { CoreConfig } from './config.ts';
 import { auditService } from './console/audit.ts';
 import { consoleService } from './console/console.ts';
+import { consoleSettings } from './console/settings.ts';
 import { contentService, openUploads } from './contexts/content.ts';
 import { contextService } from './contexts/contexts.ts';
 import type { KeyPool } from './contexts/key-pool.ts';
@@ -42,6 +43,7 @@ import { invocationService } from './functions/invocations.ts';
 import { backupService } from './maintenance/backup/service.ts';
 import { healthService, type Readiness } from './maintenance/readiness.ts';
 import { type ConsoleLogins, consoleLoginService } from './projects/console-logins.ts';
+import { keyService } from './projects/keys.ts';
 import { operatorService } from './projects/operators.ts';
 import { projectService } from './projects/projects.ts';
 import { openQuotas, type Quotas } from './projects/quotas.ts';
@@ -124,6 +126,7 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     ...recordingService({ store, files, links: recorded, now, keptDays: config.recordingDays }),
     ...liveView({ store, now, tokens: views, signingKeys }),
   };
+  const settings = { ...consoleSettings({ store, quotas, config }), ...keyService(deps) };
   const allow = cidrList(config.webhookAllowCidrs);
   const webhooks = webhookService({ store, sealer, now, allow, closing });
   const deliveries = deliveryService({ ...deps, rule, ratePerS });
@@ -151,6 +154,7 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     deliveries: behind(SERVICES.deliveries, deliveries, onlyGateways),
     console: behind(SERVICES.console, consoleService({ ...deps, isRevoked }), onlyProjects),
     audit: behind(SERVICES.audit, auditService(store), projectsAndOperators),
+    consoleSettings: behind(SERVICES.consoleSettings, settings, onlyProjects),
     consoleLogins: behind(SERVICES.consoleLogins, consoleLoginService(deps), onlyGateways),
     consoleShares: consoleShares(behind, deps, { views, sessions }),
     health: behind(SERVICES.health, healthService(deps), onlyGateways),

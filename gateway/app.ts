@@ -30,9 +30,11 @@ import { addDocs } from './routes/docs.ts';
 import { BUILDS_PATH, createBuild } from './routes/files/builds.ts';
 import { contextContent, isContentUpload } from './routes/files/contexts.ts';
 import {
+  DOWNLOAD_CONTENT_ROUTE,
   DOWNLOAD_ROUTE,
   DOWNLOADS_ROUTE,
   getDownload,
+  getDownloadContent,
   getSessionDownloads,
 } from './routes/files/downloads.ts';
 import { createExtension, EXTENSIONS_PATH } from './routes/files/extensions.ts';
@@ -132,6 +134,7 @@ function addConsole(router: Router<State>, deps: Omit<GatewayDeps, 'guard' | 'lo
   const { files, heartbeatMs } = deps.console;
   addLogins(router, deps);
   addShares(router, deps);
+  router.get(DOWNLOAD_CONTENT_ROUTE, getDownloadContent(deps.clients));
   router.get('/console/api/v1/changes', watchChanges({ ...deps, heartbeatMs }));
   if (files !== undefined) addConsolePages(router, files);
 }

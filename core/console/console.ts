@@ -11,6 +11,8 @@ import { consoleSearch } from './search.ts';
 import { consoleSessionEvents } from './session-events.ts';
 import { consoleSessions } from './sessions.ts';
 import { consoleWebhooks } from './webhooks.ts';
+import { consoleStored } from './stored.ts';
+import { consoleUsage } from './usage.ts';
 import { consoleWork } from './work.ts';
 
 export type ConsoleDeps = {
@@ -35,6 +37,8 @@ export function consoleService(
     ...consoleWork(store),
     ...consoleDeliveries(store),
     ...consoleWebhooks(deps),
+    ...consoleStored(store),
+    ...consoleUsage(deps),
     ...consoleSearch(store),
     ...consoleChanges(deps),
   };

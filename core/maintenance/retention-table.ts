@@ -5,6 +5,8 @@ import type { BlobFiles } from '../files/blob-files.ts';
 import type { Store } from '../store/types.ts';
 
 const DAY_MS = 86_400_000;
+/** Of the sums of a day. Ours: longer than a year, and than the 90 days that the console shows. */
+const USAGE_DAYS = 400;
 /** A recording is kept from its session's end, and stored with its start: the longest session. */
 const SESSION_MAX_MS = 6 * 3_600_000;
 
@@ -52,7 +54,16 @@ export function retentionTable(kept: KeptDays, deps: RetentionDeps): Retention[]
     ...filesTable(kept, deps),
     ...workTable(kept, deps),
     {
-      // their usage stays counted
+      name: 'sums of days',
+      unit: 'rows',
+      level: 'debug',
+      keptMs: USAGE_DAYS * DAY_MS,
+      purge: counted(({ before, max }) =>
+        store.purgeUsage({ day: Math.floor(before / DAY_MS), max }),
+      ),
+    },
+    {
+      // their usage was counted at their end
       name: 'sessions',
       unit: 'sessions',
       keptMs: kept.sessionDays * DAY_MS,

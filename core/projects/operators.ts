@@ -115,7 +115,8 @@ export function operatorService(
   }
 }
 
-function checkedName(given: string, min: number): string {
+/** Trimmed. Throws INVALID_FIELD. */
+export function checkedName(given: string, min: number): string {
   const name = given.trim();
   if (name.length >= min && name.length <= NAME_MAX && !/\p{Cc}/u.test(name)) return name;
   throw invalidField('name', `must be ${min} to ${NAME_MAX} characters, none of them a control.`);

@@ -7,6 +7,7 @@
 import type { Snapshot, Topic } from './messages.ts';
 import type { AuditOps } from './types/audit.ts';
 import type { ConsoleOps } from './types/console.ts';
+import type { ConsoleDataOps } from './types/console-data.ts';
 import type { ContextContentOps, ContextOps } from './types/contexts.ts';
 import type {
   DeliveryOps,
@@ -26,7 +27,7 @@ import type {
   TimeOps,
   WorkRetentionOps,
 } from './types/maintenance.ts';
-import type { OperatorOps, ProjectOps } from './types/projects.ts';
+import type { KeyOps, OperatorOps, ProjectOps } from './types/projects.ts';
 import type { RecordingOps } from './types/recordings.ts';
 import type { SessionLifeOps, SessionLogOps, SessionOps } from './types/sessions.ts';
 import type { WebhookOps } from './types/webhooks.ts';
@@ -34,6 +35,7 @@ import type { WebhookOps } from './types/webhooks.ts';
 /** All operations, as the engine has them: synchronous, inside its transaction. */
 export type StoreOps = ProjectOps &
   OperatorOps &
+  KeyOps &
   LoginOps &
   AuditOps &
   SessionOps &
@@ -64,7 +66,8 @@ export type StoreOps = ProjectOps &
   RetentionOps &
   MetricOps &
   WorkRetentionOps &
-  ConsoleOps;
+  ConsoleOps &
+  ConsoleDataOps;
 
 type Async<O> = {
   [K in keyof O]: O[K] extends (...args: infer A) => infer R ? (...args: A) => Promise<R> : never;

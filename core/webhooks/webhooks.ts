@@ -36,7 +36,7 @@ export const EVENT_TYPES = [
 ];
 
 /** Ours: limits the fan-out of one event. */
-const WEBHOOKS_MAX = 100;
+export const WEBHOOKS_MAX = 100;
 /** Source: proto/spec/webhooks.md 10. */
 const SECRETS_MAX = 5;
 /** In milliseconds: how long the previous secret also signs. Source: proto/spec/webhooks.md 10. */

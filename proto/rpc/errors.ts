@@ -51,6 +51,8 @@ export const REASONS = {
   SESSION_NOT_ENDED: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   FUNCTION_IN_USE: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   SESSION_OF_INVOCATION: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
+  LAST_API_KEY: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
+  TOO_MANY_API_KEYS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   TOO_MANY_SECRETS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   TOO_MANY_EXTENSIONS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   TOO_MANY_WEBHOOKS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },

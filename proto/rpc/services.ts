@@ -7,6 +7,7 @@ import { BlobServiceService } from '../gen/tabern/v1/blobs.pb.ts';
 import { ConsoleServiceService } from '../gen/tabern/v1/console.pb.ts';
 import { ConsoleLoginServiceService } from '../gen/tabern/v1/console_logins.pb.ts';
 import { ConsoleShareServiceService } from '../gen/tabern/v1/console_shares.pb.ts';
+import { ConsoleSettingsServiceService } from '../gen/tabern/v1/console_settings.pb.ts';
 import { ContextServiceService } from '../gen/tabern/v1/contexts.pb.ts';
 import { DeliveryServiceService } from '../gen/tabern/v1/deliveries.pb.ts';
 import { DownloadServiceService } from '../gen/tabern/v1/downloads.pb.ts';
@@ -37,6 +38,7 @@ export const SERVICES = {
   deliveries: DeliveryServiceService,
   console: ConsoleServiceService,
   audit: AuditServiceService,
+  consoleSettings: ConsoleSettingsServiceService,
   consoleLogins: ConsoleLoginServiceService,
   consoleShares: ConsoleShareServiceService,
   health: HealthServiceService,

@@ -30,13 +30,20 @@ export type ContextStatements = {
   workOf(leaseId: string): Read<ContextWork | undefined>;
   /** Whether the blob is a CONTEXT of the project that no context has as its content. */
   isFree(wanted: { blobId: string; projectId: string }): Read<boolean>;
-  setContent(wanted: { id: string; blobId: string; at: number }): void;
+  /** `savedBy`: the session of the save; null for an upload. */
+  setContent(wanted: { id: string; blobId: string; savedBy: string | null; at: number }): void;
   /** Removes the row of a blob that is no content, and from which no open session started. */
   dropBlob(blobId: string): Read<boolean>;
 };
 
 type KeyPair = { keyPairId: string; publicKey: string; privateKey: Uint8Array };
-type ContextWork = { contextId: string | null; projectId: string; persist: number; seq: number };
+type ContextWork = {
+  sessionId: string;
+  contextId: string | null;
+  projectId: string;
+  persist: number;
+  seq: number;
+};
 type Operations = Pick<ContextOps, 'createContext' | 'deleteContext'> &
   Omit<ContextContentOps, 'getContextContent'>;
 
@@ -52,7 +59,7 @@ export function contextOperations(
 
   /** `seq`: the `saveSeq` that the new content follows. */
   function* replace(
-    wanted: Owned & { blobId: string; seq: number; at: number },
+    wanted: Owned & { blobId: string; seq: number; savedBy: string | null; at: number },
   ): Steps<Replaced | { outcome: 'refused' }> {
     const { blobId, seq } = wanted;
     const before = yield* contexts.content(wanted);
@@ -88,13 +95,13 @@ export function contextOperations(
     *saveContext({ leaseId, blobId, at }) {
       const work = yield* contexts.workOf(leaseId);
       if (!work) return { outcome: 'lost' };
-      const { contextId: id, projectId, persist, seq } = work;
+      const { contextId: id, projectId, persist, seq, sessionId: savedBy } = work;
       if (id === null || persist !== 1) return { outcome: 'refused' };
-      return yield* replace({ id, projectId, blobId, seq, at });
+      return yield* replace({ id, projectId, blobId, seq, savedBy, at });
     },
     *replaceContext(wanted) {
       const seq = (yield* contexts.content(wanted))?.saveSeq ?? 0;
-      return yield* replace({ ...wanted, seq });
+      return yield* replace({ ...wanted, seq, savedBy: null });
     },
     dropContextBlobs: drop,
   };

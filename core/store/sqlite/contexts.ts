@@ -72,7 +72,7 @@ export function contextStatements(tx: Tx): ContextStatements {
         updated_at = @at, blob_id = NULL, version = version + 1
       WHERE ${ACTIVE}`),
     setContent: write(`
-      UPDATE contexts SET blob_id = @blobId, saved_at = @at, updated_at = @at,
+      UPDATE contexts SET blob_id = @blobId, saved_at = @at, saved_by = @savedBy, updated_at = @at,
         save_seq = save_seq + 1, version = version + 1
       WHERE id = @id`),
   };
@@ -89,7 +89,8 @@ function contentStatements(tx: Tx) {
     content: row(`SELECT blob_id AS blobId, save_seq AS saveSeq FROM contexts WHERE ${ACTIVE}`),
     // Index jobs_by_lease.
     workOf: row(`
-      SELECT sessions.context_id AS contextId, jobs.project_id AS projectId, ${PERSIST},
+      SELECT sessions.id AS sessionId, sessions.context_id AS contextId, jobs.project_id AS projectId,
+        ${PERSIST},
         COALESCE(sessions.context_seq, 0) AS seq
       FROM jobs
       LEFT JOIN invocations ON invocations.id = jobs.id

@@ -18,7 +18,6 @@ import type {
 } from '../types/maintenance.ts';
 import { inStates, queries } from './engine/statements.ts';
 import type { Tx } from './engine/transaction.ts';
-import { MINUTES_USED } from './projects.ts';
 import { hasOldId } from './times.ts';
 import { dayCounter } from './webhooks/days.ts';
 import { dueRecount } from './webhooks/due.ts';
@@ -319,13 +318,6 @@ export function sessionRetentionOps(tx: Tx): SessionRetentionOps {
   const isReferred = exists<[object]>(
     REFERRING.map((table) => `SELECT 1 FROM ${table} WHERE session_id = @id`).join(' UNION ALL '),
   );
-  const count = changes<[string]>(`
-    UPDATE projects SET past_minutes = past_minutes + used.minutes,
-      past_proxy_bytes = past_proxy_bytes + used.bytes
-    FROM (SELECT project_id, IIF(started_at IS NULL, 0, ${MINUTES_USED}) AS minutes,
-        IIF(started_at IS NULL, 0, proxy_bytes) AS bytes
-      FROM sessions WHERE id = ?) AS used
-    WHERE projects.id = used.project_id`);
   const metadata = changes<[string]>('DELETE FROM session_metadata WHERE session_id = ?');
   const session = changes<[string]>('DELETE FROM sessions WHERE id = ?');
 
@@ -334,7 +326,6 @@ export function sessionRetentionOps(tx: Tx): SessionRetentionOps {
       const ids = old(purge);
       const free = ids.filter((id) => !isReferred({ id }));
       for (const id of free) {
-        count(id);
         metadata(id);
         session(id);
       }

@@ -2,6 +2,7 @@
 import { contextOperations } from '../operations/contexts.ts';
 import { type DeliveryStatements, deliveryOperations } from '../operations/delivery/deliveries.ts';
 import { fileOperations, recordingOperations } from '../operations/files.ts';
+import { keyOperations } from '../operations/keys.ts';
 import { logOperations } from '../operations/logs.ts';
 import { projectOperations } from '../operations/projects.ts';
 import { webhookOperations } from '../operations/webhooks.ts';
@@ -20,6 +21,7 @@ import {
   extensionStatements,
   extensionViews,
 } from './files.ts';
+import { keyOps, keyStatements as projectKeyStatements } from './keys.ts';
 import { loginOps } from './logins.ts';
 import { metricOps, retentionOps, sessionRetentionOps, workRetentionOps } from './maintenance.ts';
 import { operatorOps, projectOps, projectStatements } from './projects.ts';
@@ -60,6 +62,7 @@ function ruledOps(tx: Tx) {
   const logs = { logs: logStatements(tx), sessionLogs: sessionLogStatements(tx), storage };
   return {
     ...synchronous(projectOperations(projectStatements(tx), tx)),
+    ...synchronous(keyOperations(projectKeyStatements(tx), tx)),
     ...synchronous(contextOperations({ contexts: contextStatements(tx), storage }, tx)),
     ...synchronous(fileOperations(files, tx)),
     ...synchronous(recordingOperations({ recordings: recordingStatements(tx), blobs }, tx)),
@@ -77,6 +80,7 @@ function views(tx: Tx) {
     ...operatorOps(tx),
     ...loginOps(tx),
     ...auditOps(tx),
+    ...keyOps(tx),
     ...sessionOps(tx),
     ...sessionLogOps(tx),
     ...buildViews(tx),

@@ -17,11 +17,10 @@ const COLUMNS = `id, name, default_timeout AS defaultTimeout, concurrency,
 const BY_ID_OR_NAME = `SELECT ${COLUMNS} FROM projects WHERE id = ? OR name = ?`;
 
 /**
- * Of one session that has started: whole minutes, at least one. A bound number is a REAL to SQLite:
- * the cast makes the division one of integers.
+ * Of one session that runs: whole minutes, at least one. A bound number is a REAL to SQLite: the
+ * cast makes the division one of integers.
  */
-export const MINUTES_USED = `MAX(1, (ended_at - started_at + 59999) / 60000)`;
-const MINUTES_SO_FAR = MINUTES_USED.replace('ended_at', 'COALESCE(ended_at, CAST(@at AS INTEGER))');
+const MINUTES_SO_FAR = 'MAX(1, (CAST(@at AS INTEGER) - started_at + 59999) / 60000)';
 
 export function projectOps(tx: Tx): Omit<ProjectOps, 'ensureProject'> {
   const { row, exists, write } = queries(tx);
@@ -41,11 +40,13 @@ export function projectOps(tx: Tx): Omit<ProjectOps, 'ensureProject'> {
 }
 
 const usage = preparedOnce((tx: Tx): ProjectOps['projectUsage'] => {
+  // A trigger adds each session that ends. Index sessions_open_by_project.
   const sums = queries(tx).row<[object], { browserMinutes: number; proxyBytes: number }>(`
     SELECT past_minutes + COALESCE(SUM(${MINUTES_SO_FAR}), 0) AS browserMinutes,
       past_proxy_bytes + COALESCE(SUM(sessions.proxy_bytes), 0) AS proxyBytes
-    FROM projects LEFT JOIN sessions
-      ON sessions.project_id = projects.id AND sessions.started_at IS NOT NULL
+    FROM projects LEFT JOIN sessions INDEXED BY sessions_open_by_project
+      ON sessions.project_id = projects.id AND sessions.status IN ('PENDING', 'RUNNING')
+        AND sessions.started_at IS NOT NULL
     WHERE projects.id = @id`);
   return (wanted) => must(sums(wanted), 'sums');
 });

@@ -182,7 +182,7 @@ export type SessionCourse = {
   deliveries: { id: string; eventType: string; createdAt: number; doneAt: number | null }[];
 };
 
-export type SearchedKind = ChangedKind;
+export type SearchedKind = Exclude<ChangedKind, 'extensions' | 'keys'>;
 
 export type FoundRow = {
   kind: SearchedKind;
@@ -200,7 +200,10 @@ export type ChangedKind =
   | 'deliveries'
   | 'functions'
   | 'webhooks'
-  | 'contexts';
+  | 'contexts'
+  | 'downloads'
+  | 'extensions'
+  | 'keys';
 
 /** `ids`: of the rows that changed, of deliveries those of the events; undefined for many. */
 export type Changes = { kind: ChangedKind; ids: string[] | undefined };

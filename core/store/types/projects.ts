@@ -72,6 +72,45 @@ export type ApiKeyRow = {
   revokedAt: number | null;
 };
 
+/** A key as its project lists it. */
+export type ProjectKeyRow = Omit<ApiKeyRow, 'projectId'> & {
+  /** Public part of the key with which it was made; empty: a login by link; null: the operator. */
+  madeBy: string | null;
+  /** Logins to the console with it that have not ended. */
+  logins: number;
+};
+
+/** Bounds of the keys of one project. */
+export type KeyLimits = {
+  /** Valid keys. */
+  max: number;
+  /** Keys that are valid or were revoked since `since`. */
+  recentMax: number;
+  since: number;
+  /** Keys that were revoked earlier than `since` and stay. */
+  keptMax: number;
+};
+
+export type KeyOps = {
+  /** The valid ones first, newest first; of revoked ones the last `revokedMax`. */
+  listProjectKeys(wanted: { projectId: string; revokedMax: number; at: number }): ProjectKeyRow[];
+  /**
+   * `full`, and nothing added, when a limit is reached. Removes the oldest revoked keys that
+   * projects made; the operator's stay, so that a revoked preset key is not added again.
+   */
+  createProjectKey(key: NewApiKey & { madeBy: string }, limits: KeyLimits): 'added' | 'full';
+  /**
+   * `last`, and nothing changed, for the only valid key unless `evenLast`. A revoked key is not
+   * changed. Undefined when the project has no such key. Wakes `revocations`.
+   */
+  revokeProjectKey(wanted: {
+    id: string;
+    projectId: string;
+    evenLast: boolean;
+    at: number;
+  }): 'revoked' | 'last' | undefined;
+};
+
 export type OperatorOps = {
   /** With its queues; undefined when the name is taken. */
   addProject(wanted: {

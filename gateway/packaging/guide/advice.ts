@@ -39,6 +39,8 @@ export const ADVICE: Readonly<Record<Reason, string>> = {
     'Invocations of the function are pending or running. Wait for them or cancel them.',
   SESSION_OF_INVOCATION: 'The session belongs to an invocation: cancel the invocation instead.',
   TOO_MANY_SECRETS: 'Wait until an old secret of the webhook has expired.',
+  LAST_API_KEY: 'Make another key first, or confirm that the project shall have none.',
+  TOO_MANY_API_KEYS: 'Revoke a key that is not needed.',
   TOO_MANY_EXTENSIONS: 'Delete an extension, or ask the operator to raise `TABERN_EXTENSIONS_MAX`.',
   TOO_MANY_WEBHOOKS: 'Delete a webhook.',
   QUOTA_EXCEEDED:

@@ -28,7 +28,7 @@ export const TOPICS: ReadonlyMap<string, ConsoleKind> = new Map(
   (
     [
       ...['SESSIONS', 'INVOCATIONS', 'BUILDS', 'DELIVERIES'],
-      ...['FUNCTIONS', 'WEBHOOKS', 'CONTEXTS'],
+      ...['FUNCTIONS', 'WEBHOOKS', 'CONTEXTS', 'DOWNLOADS', 'EXTENSIONS', 'KEYS'],
     ] as ConsoleKind[]
   ).map((kind) => [kind.toLowerCase(), kind]),
 );

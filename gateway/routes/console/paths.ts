@@ -7,6 +7,7 @@ import {
   answers,
   BINARY,
   FAILURE,
+  ID,
   inPath,
   json,
   keyless,
@@ -111,6 +112,12 @@ export const CONSOLE_PATHS: Readonly<Record<string, object>> = {
       summary: 'An HLS playlist of one page of a shared session.',
       parameters: [inPath('pageId')],
       responses: answers('The playlist.', { 'application/vnd.apple.mpegurl': TEXT }),
+  '/console/api/v1/downloads/{id}/content': {
+    get: {
+      operationId: 'getDownloadContent',
+      summary: 'The bytes of a download.',
+      parameters: [ID],
+      responses: answers('The bytes.', { 'application/octet-stream': BINARY }),
     },
   },
   '/console/api/v1/changes': {

@@ -6,11 +6,11 @@
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import type { FileRegistry } from '@bufbuild/protobuf';
-import type { RouterMiddleware } from '@koa/router';
+import type { RouterContext, RouterMiddleware } from '@koa/router';
 import yazl from 'yazl';
 import { FILE_TRANSFER_TIMEOUT_MS } from '../../../proto/common/limits.ts';
 import { must } from '../../../proto/common/must.ts';
-import type { Download } from '../../../proto/gen/tabern/v1/downloads.pb.ts';
+import type { Download, GetDownloadResponse } from '../../../proto/gen/tabern/v1/downloads.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
@@ -20,6 +20,8 @@ import { render } from '../../rest/operations.ts';
 import { answers, BINARY, inPath } from '../openapi-parts.ts';
 
 export const DOWNLOAD_ROUTE = '/v1/downloads/:id';
+/** For links of the console. */
+export const DOWNLOAD_CONTENT_ROUTE = '/console/api/v1/downloads/:id/content';
 export const DOWNLOADS_ROUTE = '/v1/sessions/:id/downloads';
 /** Page size of a list. Source: proto/spec/rest.md 2. */
 const PAGE = 100;
@@ -39,14 +41,31 @@ export function getDownload(clients: Clients, registry: FileRegistry): RouterMid
       ctx.body = render(output, found, 'download');
       return;
     }
-    const { filename, size } = must(found.download, 'download');
-    const wanted = { blobId: found.blobId };
-    const body = await begun(clients.blobs.readBlob(wanted, call(FILE_TRANSFER_TIMEOUT_MS)));
-    ctx.attachment(filename);
-    ctx.type = BYTES; // not by its name: foreign content must not render as a page of this origin
-    ctx.length = size;
-    ctx.body = body;
+    await sendContent(ctx, clients, found);
   };
+}
+
+/** GET /console/api/v1/downloads/{id}/content: the bytes for a link, whatever its Accept. */
+export function getDownloadContent(clients: Clients): RouterMiddleware<State> {
+  return async (ctx) => {
+    const call = must(ctx.state.call, 'a key');
+    const id = String(ctx.params['id']);
+    await sendContent(ctx, clients, await clients.downloads.getDownload({ id }, call()));
+  };
+}
+
+async function sendContent(
+  ctx: RouterContext<State>,
+  clients: Clients,
+  { blobId, download }: GetDownloadResponse,
+): Promise<void> {
+  const call = must(ctx.state.call, 'a key');
+  const { filename, size } = must(download, 'download');
+  const body = await begun(clients.blobs.readBlob({ blobId }, call(FILE_TRANSFER_TIMEOUT_MS)));
+  ctx.attachment(filename);
+  ctx.type = BYTES; // not by its name: foreign content must not render as a page of this origin
+  ctx.length = size;
+  ctx.body = body;
 }
 
 export function getSessionDownloads(clients: Clients): RouterMiddleware<State> {

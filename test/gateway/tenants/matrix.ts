@@ -8,7 +8,7 @@ import type { Row } from './rows.ts';
 import { extensionForm, formOf, type Kind, makeTenant, type Objects } from './tenant.ts';
 
 const KINDS: readonly Kind[] = [
-  ...(['project', 'context', 'session', 'download', 'extension', 'build'] as const),
+  ...(['project', 'key', 'context', 'session', 'download', 'extension', 'build'] as const),
   ...(['function', 'version', 'invocation', 'webhook', 'delivery'] as const),
 ];
 /** The kinds with a DELETE operation, and its path. */

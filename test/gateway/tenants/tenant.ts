@@ -9,6 +9,7 @@ import { ask } from '../sessions/runner.ts';
 export type Objects = Record<Kind, string>;
 export type Kind =
   | 'project'
+  | 'key'
   | 'context'
   | 'session'
   | 'download'
@@ -59,9 +60,15 @@ export async function makeTenant(app: App, key: string): Promise<Tenant> {
   const empty = { headers: { 'content-type': 'application/json' }, body: '{}' };
   const context = await post('/v1/contexts', empty);
   const extension = await post('/v1/extensions', await extensionForm());
+  const made = (await clients.consoleSettings.createKey({ name: '' }, as)).key;
   const published = await publish(app, as);
   const ran = await run(app, as, published.function);
-  const objects = { project: must(project, 'a project').id, context, extension };
+  const objects = {
+    project: must(project, 'a project').id,
+    key: must(made, 'a key').id,
+    context,
+    extension,
+  };
   return { key, objects: { ...objects, ...published, ...ran, ...(await open(app, as)) } };
 }
 

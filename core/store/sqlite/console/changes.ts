@@ -54,6 +54,7 @@ function addTriggers({ db, wake }: Tx, watched: ReadonlyMap<string, Watched>): v
 }
 
 const ofRow = (kind: ChangedKind): string => `'${kind}', NEW.project_id, NEW.id`;
+const OF_KEY = `'keys', NEW.project_id, COALESCE(NEW.public_id, '')`;
 /** Webhooks of its project are few; of a project's events each has one. */
 const OF_DELIVERY = `'deliveries',
   (SELECT project_id FROM main.webhooks WHERE id = NEW.webhook_id), NEW.event_id`;
@@ -87,6 +88,15 @@ const TRIGGERS: Readonly<Record<string, { on: string; when?: string; tell: strin
     on: 'UPDATE OF status, name, save_seq ON main.contexts',
     tell: ofRow('contexts'),
   },
+  download_added: { on: 'INSERT ON main.downloads', tell: ofRow('downloads') },
+  download_removed: {
+    on: 'DELETE ON main.downloads',
+    tell: ofRow('downloads').replaceAll('NEW.', 'OLD.'),
+  },
+  extension_added: { on: 'INSERT ON main.extensions', tell: ofRow('extensions') },
+  extension_changed: { on: 'UPDATE OF deleted_at ON main.extensions', tell: ofRow('extensions') },
+  key_added: { on: 'INSERT ON main.api_keys', tell: OF_KEY },
+  key_changed: { on: 'UPDATE OF revoked_at ON main.api_keys', tell: OF_KEY },
   delivery_added: { on: 'INSERT ON main.deliveries', tell: OF_DELIVERY },
   delivery_changed: {
     on: 'UPDATE OF state ON main.deliveries',

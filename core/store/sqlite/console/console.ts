@@ -1,5 +1,6 @@
 /** What the console reads, in SQLite. */
 import type { ConsoleOps } from '../../types/console.ts';
+import type { ConsoleDataOps } from '../../types/console-data.ts';
 import type { Tx } from '../engine/transaction.ts';
 import { consoleBuildOps } from './builds.ts';
 import { consoleChangeOps } from './changes.ts';
@@ -11,8 +12,10 @@ import { consoleSearchOps } from './search.ts';
 import { consoleEventOps } from './session-events.ts';
 import { consoleSessionOps } from './sessions.ts';
 import { consoleWebhookOps } from './webhooks.ts';
+import { consoleStoredOps } from './stored.ts';
+import { consoleUsageOps } from './usage.ts';
 
-export function consoleOps(tx: Tx): ConsoleOps {
+export function consoleOps(tx: Tx): ConsoleOps & ConsoleDataOps {
   return {
     ...consoleSessionOps(tx),
     ...consoleInvocationOps(tx),
@@ -24,5 +27,7 @@ export function consoleOps(tx: Tx): ConsoleOps {
     ...consoleEventOps(tx),
     ...consoleSearchOps(tx),
     ...consoleChangeOps(tx),
+    ...consoleStoredOps(tx),
+    ...consoleUsageOps(tx),
   };
 }

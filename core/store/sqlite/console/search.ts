@@ -19,11 +19,12 @@ const NAMES: Readonly<Partial<Record<SearchedKind, string>>> = {
   functions: 'name',
   webhooks: 'endpoint',
   contexts: 'name',
+  downloads: 'filename',
   builds: 'entrypoint',
 };
 const KINDS: readonly SearchedKind[] = [
   ...(['sessions', 'invocations', 'builds', 'functions'] as const),
-  ...(['webhooks', 'contexts', 'deliveries'] as const),
+  ...(['webhooks', 'contexts', 'downloads', 'deliveries'] as const),
 ];
 
 /** The newest rows by time, or by id where that is the order of the index. */
@@ -50,6 +51,9 @@ const TEXTS: readonly string[] = [
       FROM ${newestOf(kind, `${kind}_by_project`, 'id, created_at, name')} AS newest
       WHERE instr(lower(name), @text) OR instr(newest.id, @text) = 1 ${ENDS}`,
   ),
+  `${found('downloads', 'name', 'filename')}
+    FROM ${newestOf('downloads', 'downloads_by_time', 'id, created_at, filename')} AS newest
+    WHERE instr(lower(filename), @text) OR instr(newest.id, @text) = 1 ${ENDS}`,
   `${found('sessions', 'metadata', 'user_metadata')}
     FROM ${newestOf('sessions', 'sessions_by_time')} AS newest
     CROSS JOIN sessions ON sessions.id = newest.id
