@@ -14,6 +14,10 @@ const PLACES: readonly [list: string, name: string][] = [
   ['runs', 'Runs'],
   ['functions', 'Functions'],
   ['webhooks', 'Webhooks'],
+  ['contexts', 'Contexts'],
+  ['files', 'Files'],
+  ['usage', 'Usage'],
+  ['settings', 'Settings'],
 ];
 const WORDS: Record<string, string> = {
   SESSIONS: 'session',
@@ -23,6 +27,7 @@ const WORDS: Record<string, string> = {
   FUNCTIONS: 'function',
   WEBHOOKS: 'webhook',
   CONTEXTS: 'context',
+  DOWNLOADS: 'file',
 };
 
 type Hit = { href: string; word: string; text: string; at?: string };
@@ -129,7 +134,8 @@ function hitOf(projectId: string, { kind, id, text, createdAt, webhookId }: Sear
     FUNCTIONS: withQuery(pathOf(projectId, 'functions'), { text: id }),
     WEBHOOKS: withQuery(pathOf(projectId, 'webhooks'), { webhookId: id }),
     DELIVERIES: withQuery(pathOf(projectId, 'webhooks'), { webhookId, text: id }),
-    CONTEXTS: withQuery(pathOf(projectId, 'sessions'), { contextId: id }),
+    CONTEXTS: withQuery(pathOf(projectId, 'contexts'), { text: id }),
+    DOWNLOADS: withQuery(pathOf(projectId, 'files'), { text: id }),
   };
   const href = places[kind] ?? pathOf(projectId, 'functions');
   const shown = text === undefined || text === '' ? id : text;

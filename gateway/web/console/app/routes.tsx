@@ -10,6 +10,14 @@ import { lazy } from '../parts/lazy.tsx';
 import { Empty } from '../parts/load.tsx';
 
 const SessionPage = lazy(async () => (await import('../pages/session/page.tsx')).SessionPage);
+const ContextsPage = lazy(
+  async () => (await import('../pages/contexts/contexts.tsx')).ContextsPage,
+);
+const FilesPage = lazy(async () => (await import('../pages/files/files.tsx')).FilesPage);
+const UsagePage = lazy(async () => (await import('../pages/usage/usage.tsx')).UsagePage);
+const SettingsPage = lazy(
+  async () => (await import('../pages/settings/settings.tsx')).SettingsPage,
+);
 const RunPage = lazy(async () => (await import('../pages/runs/run.tsx')).RunPage);
 
 export function pageOf({ page, projectId, id }: Route): VNode {
@@ -28,6 +36,14 @@ export function pageOf({ page, projectId, id }: Route): VNode {
       return <FunctionsPage />;
     case 'webhooks':
       return <WebhooksPage />;
+    case 'contexts':
+      return <ContextsPage />;
+    case 'files':
+      return <FilesPage />;
+    case 'usage':
+      return <UsagePage />;
+    case 'settings':
+      return <SettingsPage />;
     case 'share': // without a login: main.tsx
     case 'unknown':
       return (

@@ -31,6 +31,22 @@ const RAIL: readonly [list: string, name: string, key: string, pages: PageName[]
       ['webhooks'],
       'M1 3h14v10H1zm1.6 1.5L8 9l5.4-4.5zM2.5 6v5.5h11V6L8 10.7z',
     ],
+    [
+      'contexts',
+      'Contexts',
+      'c',
+      ['contexts'],
+      'M8 1a3.5 3.5 0 1 1 0 7 3.5 3.5 0 0 1 0-7zM2 14c0-3 2.5-5 6-5s6 2 6 5v1H2z',
+    ],
+    ['files', 'Files', 'd', ['files'], 'M3 1h6l4 4v10H3zm1.5 1.5v11h7V6H8V2.5z'],
+    ['usage', 'Usage', 'u', ['usage'], 'M1 14h14v1H1zM2 8h3v5H2zm4.5-4h3v9h-3zM11 1h3v12h-3z'],
+    [
+      'settings',
+      'Settings',
+      'k',
+      ['settings'],
+      'M5 4a4 4 0 1 1-.01 8A4 4 0 0 1 5 4zm0 2.5a1.5 1.5 0 1 0 .01 3 1.5 1.5 0 0 0-.01-3zM9 7h6v2h-1v2h-2V9H9z',
+    ],
   ];
 const PLACES: Partial<Record<PageName, string>> = { session: 'Session', run: 'Run' };
 

@@ -5,6 +5,8 @@ import { shareHeaders } from './share.ts';
 
 /** Ours: an answer that takes longer is an error that the page shows. */
 const TIMEOUT_MS = 30_000;
+/** The same for files: 512 MiB by a slow line. */
+const FILE_TIMEOUT_MS = 30 * 60_000;
 
 /** An answer that is no success. `status` 0: no answer at all. */
 export class ApiError extends Error {
@@ -31,8 +33,8 @@ export function baseUrl(): string {
   return me.value?.service?.baseUrl ?? location.origin;
 }
 
-/** A JSON body, or a form with files. */
-type Body = object | FormData;
+/** A JSON body, a form with files, or a file. */
+type Body = object | FormData | Blob;
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** GET, or POST with a body, of a path of this origin; returns the parsed answer. */
@@ -74,7 +76,8 @@ async function request(
   body?: Body,
   signal?: AbortSignal,
 ): Promise<Response> {
-  const late = AbortSignal.timeout(TIMEOUT_MS);
+  const isFile = body instanceof FormData || body instanceof Blob;
+  const late = AbortSignal.timeout(isFile ? FILE_TIMEOUT_MS : TIMEOUT_MS);
   const init: RequestInit = {
     method,
     cache: 'no-store',
@@ -82,7 +85,7 @@ async function request(
     headers: shareHeaders(),
     signal: signal ? AbortSignal.any([signal, late]) : late,
   };
-  if (body instanceof FormData) init.body = body;
+  if (isFile) init.body = body;
   else if (body !== undefined) {
     init.headers = { ...init.headers, 'content-type': 'application/json' };
     init.body = JSON.stringify(body);
@@ -93,7 +96,7 @@ async function request(
     return answer;
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new ApiError(0, late.aborted ? 'no answer within 30 s' : 'the service is not reachable');
+    throw new ApiError(0, late.aborted ? 'no answer in time' : 'the service is not reachable');
   }
 }
 

@@ -9,6 +9,10 @@ export type PageName =
   | 'run'
   | 'webhooks'
   | 'share'
+  | 'contexts'
+  | 'files'
+  | 'usage'
+  | 'settings'
   | 'unknown';
 /** `projectId` and `id` are empty where the path has none. */
 export type Route = { page: PageName; projectId: string; id: string; query: URLSearchParams };
@@ -19,6 +23,10 @@ const LISTS: Record<string, PageName> = {
   functions: 'functions',
   runs: 'runs',
   webhooks: 'webhooks',
+  contexts: 'contexts',
+  files: 'files',
+  usage: 'usage',
+  settings: 'settings',
 };
 const DETAILS: Record<string, PageName> = { sessions: 'session', runs: 'run' };
 /** The path that all others begin with. */

@@ -2,9 +2,15 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
-type Props = { label: string; close: () => void; children: ComponentChildren };
+type Props = {
+  label: string;
+  close: () => void;
+  /** A click outside does not close it: it shows what cannot be shown again. */
+  stays?: boolean;
+  children: ComponentChildren;
+};
 
-export function Dialog({ label, close, children }: Props) {
+export function Dialog({ label, close, stays = false, children }: Props) {
   const box = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const before = document.activeElement;
@@ -20,7 +26,7 @@ export function Dialog({ label, close, children }: Props) {
       aria-label={label}
       onClose={close}
       onClick={(event) => {
-        if (event.target === box.current) close();
+        if (event.target === box.current && !stays) close();
       }}
     >
       {children}

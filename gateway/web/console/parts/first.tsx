@@ -38,6 +38,18 @@ export function FirstRun() {
   );
 }
 
+export function FirstContext() {
+  const command = `curl -X POST ${baseUrl()}/v1/contexts \\
+  -H "X-SVC-API-Key: $TABERN_API_KEY" -H "Content-Type: application/json" \\
+  -d '{"projectId": "${route.value.projectId}", "name": "login"}'`;
+  return (
+    <Empty title="No context yet.">
+      <p>A context keeps logins between sessions. This command makes one:</p>
+      <Command text={command} />
+    </Empty>
+  );
+}
+
 export function FirstWebhook() {
   const command = `curl -X POST ${baseUrl()}/v1/webhooks \\
   -H "X-SVC-API-Key: $TABERN_API_KEY" -H "Content-Type: application/json" \\

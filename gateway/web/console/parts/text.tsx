@@ -94,11 +94,11 @@ export function Address({ url }: { url: string }) {
 }
 
 /** A command, ready to copy. */
-export function Command({ text }: { text: string }) {
+export function Command({ text, label = 'Copy the command' }: { text: string; label?: string }) {
   return (
     <div class="command">
       <pre>{text}</pre>
-      <Copy text={text} label="Copy the command" />
+      <Copy text={text} label={label} />
     </div>
   );
 }
