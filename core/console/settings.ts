@@ -1,5 +1,5 @@
 /** The limits of a project, and how long its objects are kept. Only the operator changes them. */
-import type { ConsoleSettingsServiceService } from '../../proto/gen/tabern/v1/console_settings.pb.ts';
+import type { ConsoleSettingsServiceService } from '../../proto/gen/tabern/v1/settings.pb.ts';
 import { orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import type { CoreConfig } from '../config.ts';

@@ -5,7 +5,7 @@
 import type {
   ConsoleSettingsServiceService,
   ProjectKey,
-} from '../../proto/gen/tabern/v1/console_settings.pb.ts';
+} from '../../proto/gen/tabern/v1/settings.pb.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 import { dateOf } from '../api/answers.ts';
 import { type ForgetKey, hashOf, newApiKey } from '../api/authentication.ts';
@@ -22,7 +22,7 @@ export const KEYS_MAX = 100;
 const RECENT_MAX = 1_000;
 /** Older revoked keys that stay, as a record. Ours. */
 const KEPT_MAX = 1_000;
-/** Revoked keys in a list. Source: console_settings.proto. */
+/** Revoked keys in a list. Source: settings.proto. */
 const REVOKED_SHOWN = 100;
 /** Of a key of a login by the operator's link. */
 const BY_LINK = '';

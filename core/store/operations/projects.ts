@@ -1,8 +1,11 @@
-/** Projects, their queues and their limits. */
+/** Projects, their queues, their limits, and the API keys that they manage themselves. */
 import { must } from '../../../proto/common/must.ts';
 import type { WorkKind } from '../types/leases.ts';
 import type {
+  KeyLimits,
+  KeyOps,
   LimitChange,
+  NewApiKey,
   OperatedRow,
   OperatorOps,
   ProjectOps,
@@ -31,6 +34,18 @@ export type ProjectStatements = {
   setLimits(change: Change): void;
   /** With usage up to `at`. */
   operated(id: string, at: number): Read<OperatedRow>;
+};
+
+export type KeyStatements = {
+  countValid(projectId: string): Read<number>;
+  /** Valid ones, and those that were revoked since then. */
+  countRecent(wanted: { projectId: string; since: number }): Read<number>;
+  insert(key: NewApiKey & { madeBy: string }): void;
+  /** Removes those that were revoked before `since`, but for the last `keptMax`. */
+  trim(wanted: { projectId: string } & KeyLimits): void;
+  /** The key of the project; `isValid`: 1 until it is revoked. */
+  find(wanted: { id: string; projectId: string }): Read<{ isValid: number } | undefined>;
+  revoke(wanted: { id: string; at: number }): void;
 };
 
 type Operations = Pick<ProjectOps, 'ensureProject'> & Pick<OperatorOps, 'addProject' | 'setLimits'>;
@@ -64,6 +79,37 @@ export function projectOperations(
       projects.setLimits({ id: found.id, at, ...limits });
       wake('work:invocation'); // more may run than before
       return yield* projects.operated(found.id, at);
+    },
+  };
+}
+
+/**
+ * The number of keys is bounded: valid ones, those that were revoked recently, which runners still
+ * compare with, and the older ones that lists show.
+ */
+export function keyOperations(
+  keys: KeyStatements,
+  { wake }: Transaction,
+): InSteps<Omit<KeyOps, 'listProjectKeys'>> {
+  return {
+    *createProjectKey(key, limits) {
+      const { projectId } = key;
+      if ((yield* keys.countValid(projectId)) >= limits.max) return 'full';
+      const recent = yield* keys.countRecent({ projectId, since: limits.since });
+      if (recent >= limits.recentMax) return 'full';
+      keys.trim({ projectId, ...limits });
+      keys.insert(key);
+      return 'added';
+    },
+    *revokeProjectKey({ evenLast, ...wanted }) {
+      const found = yield* keys.find(wanted);
+      if (!found) return undefined;
+      if (found.isValid !== 1) return 'revoked';
+      const valid = yield* keys.countValid(wanted.projectId);
+      if (valid <= 1 && !evenLast) return 'last';
+      keys.revoke(wanted);
+      wake('revocations');
+      return 'revoked';
     },
   };
 }

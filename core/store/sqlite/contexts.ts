@@ -89,9 +89,8 @@ function contentStatements(tx: Tx) {
     content: row(`SELECT blob_id AS blobId, save_seq AS saveSeq FROM contexts WHERE ${ACTIVE}`),
     // Index jobs_by_lease.
     workOf: row(`
-      SELECT sessions.id AS sessionId, sessions.context_id AS contextId, jobs.project_id AS projectId,
-        ${PERSIST},
-        COALESCE(sessions.context_seq, 0) AS seq
+      SELECT sessions.id AS sessionId, sessions.context_id AS contextId,
+        jobs.project_id AS projectId, ${PERSIST}, COALESCE(sessions.context_seq, 0) AS seq
       FROM jobs
       LEFT JOIN invocations ON invocations.id = jobs.id
       JOIN sessions ON sessions.id = COALESCE(invocations.session_id, jobs.id)

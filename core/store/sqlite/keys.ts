@@ -1,5 +1,5 @@
-/** API keys of one project in SQLite. Their rules: core/store/operations/keys.ts. */
-import type { KeyStatements } from '../operations/keys.ts';
+/** API keys of one project in SQLite. Their rules: core/store/operations/projects.ts. */
+import type { KeyStatements } from '../operations/projects.ts';
 import type { KeyOps, ProjectKeyRow } from '../types/projects.ts';
 import { queries, statements } from './engine/statements.ts';
 import type { Tx } from './engine/transaction.ts';
@@ -20,7 +20,8 @@ export function keyStatements(tx: Tx): KeyStatements {
       VALUES (@hash, @projectId, @publicId, @name, @madeBy, @at)`),
     trim: write(`
       DELETE FROM api_keys WHERE rowid IN (
-        SELECT rowid FROM api_keys WHERE project_id = @projectId AND made_by IS NOT NULL AND revoked_at < @since
+        SELECT rowid FROM api_keys
+        WHERE project_id = @projectId AND made_by IS NOT NULL AND revoked_at < @since
         ORDER BY revoked_at DESC LIMIT -1 OFFSET @keptMax)`),
     find: row(`
       SELECT revoked_at IS NULL AS isValid FROM api_keys

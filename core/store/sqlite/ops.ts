@@ -2,9 +2,8 @@
 import { contextOperations } from '../operations/contexts.ts';
 import { type DeliveryStatements, deliveryOperations } from '../operations/delivery/deliveries.ts';
 import { fileOperations, recordingOperations } from '../operations/files.ts';
-import { keyOperations } from '../operations/keys.ts';
 import { logOperations } from '../operations/logs.ts';
-import { projectOperations } from '../operations/projects.ts';
+import { keyOperations, projectOperations } from '../operations/projects.ts';
 import { webhookOperations } from '../operations/webhooks.ts';
 import { type WorkStatements, workOperations } from '../operations/work.ts';
 import type { StoreOps } from '../types.ts';

@@ -6,11 +6,10 @@ import { suite } from 'uvu';
 import { equal, is, match, ok } from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
 import {
+  defectsInBoth,
   logIn,
   openConsole,
-  type Person,
   rowsOf,
-  seriousDefects,
   untilText,
 } from '../../support/clients/console.ts';
 import { ended, invoke, publish } from '../../support/clients/functions.ts';
@@ -305,13 +304,4 @@ journey.run();
 
 function sessionUrl({ url, projectId }: Stack, { id }: { id: string }): string {
   return `${url}/console/p/${projectId}/sessions/${id}`;
-}
-
-async function defectsInBoth({ page }: Person): Promise<string[]> {
-  const found: string[] = [];
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme });
-    found.push(...(await seriousDefects(page)).map((one) => `${colorScheme} ${one}`));
-  }
-  return found;
 }

@@ -78,6 +78,16 @@ export async function seriousDefects(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(code);
 }
 
+/** The same in both themes. */
+export async function defectsInBoth({ page }: Person): Promise<string[]> {
+  const found: string[] = [];
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    found.push(...(await seriousDefects(page)).map((one) => `${colorScheme} ${one}`));
+  }
+  return found;
+}
+
 /** Waits until the text is on the page. */
 export async function untilText(page: Page, selector: string, text: string): Promise<void> {
   await until(async () => (await page.locator(selector).allInnerTexts()).join().includes(text));

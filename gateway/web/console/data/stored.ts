@@ -1,4 +1,4 @@
-/** The JSON of contexts, files, usage and settings: console_data.proto, console_settings.proto. */
+/** The JSON of contexts, files, usage and settings: console_data.proto, settings.proto. */
 
 export type Context = {
   id: string;

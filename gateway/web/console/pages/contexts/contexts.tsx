@@ -94,8 +94,7 @@ function columnsOf(projectId: string, open: (task: ContextTask) => void): Column
     { name: 'Context', cell: ({ id }) => <Id value={id} /> },
     {
       name: 'Size',
-      cell: ({ size }) =>
-        size === undefined ? <span class="none">empty</span> : bytesText(size),
+      cell: ({ size }) => (size === undefined ? <span class="none">empty</span> : bytesText(size)),
     },
     { name: 'Saved', cell: (context) => <Saved context={context} projectId={projectId} /> },
     { name: 'Saves', kind: 'late', cell: ({ saves }) => saves },

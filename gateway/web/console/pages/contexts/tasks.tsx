@@ -53,8 +53,8 @@ function NewContext({ close }: { close(): void }) {
   return (
     <Confirm title="New context" action="Make context" run={run} close={close}>
       <p>
-        A context keeps the cookies and the storage of sites between sessions: a login, for
-        example. A session that starts with it and saves at its end fills it.
+        A context keeps the cookies and the storage of sites between sessions: a login, for example.
+        A session that starts with it and saves at its end fills it.
       </p>
       <label>
         Name (optional)
@@ -158,7 +158,7 @@ function Name({ context: { name, id } }: { context: Context }) {
   );
 }
 
-/** Links have the address of the service that clients use; this page may be at another name of it. */
+/** A link has the address that clients use; this page may be at another name of the service. */
 function ownPath(link: string): string {
   const { pathname, search } = new URL(link, location.origin);
   return pathname + search;

@@ -1,4 +1,4 @@
-/** Files of all sessions that pages downloaded, and browser extensions. Names are texts of pages. */
+/** Files that pages of all sessions downloaded, and extensions. Names are texts of pages. */
 import { useState } from 'preact/hooks';
 import { send } from '../../data/api.ts';
 import { bytesText } from '../../data/format.ts';
@@ -10,7 +10,7 @@ import { Choose, Filters, SINCE, Type, useFrom } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { Empty } from '../../parts/load.tsx';
 import { announce } from '../../parts/notice.tsx';
-import { usePagedList } from '../../parts/paged-list.tsx';
+import { type PagedList, usePagedList } from '../../parts/paged-list.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Foreign, Id, Time } from '../../parts/text.tsx';
 import { Extensions } from './extensions.tsx';
@@ -19,21 +19,8 @@ const FILTERS = ['text', 'sessionId', 'since'];
 
 export function FilesPage() {
   const { projectId, query } = route.value;
-  const from = useFrom();
   const [deleted, setDeleted] = useState<StoredFile>();
-  const list = usePagedList<StoredFile>(
-    {
-      path: '/console/api/v1/downloads',
-      query: {
-        text: query.get('text') ?? undefined,
-        sessionId: query.get('sessionId') ?? undefined,
-        from,
-      },
-      kind: 'DOWNLOADS',
-      rowsOf: (answer) => answer['downloads'] as StoredFile[],
-    },
-    () => scrollY > 100,
-  );
+  const list = useFiles();
   const isFiltered = FILTERS.some((name) => query.has(name));
   return (
     <>
@@ -72,6 +59,21 @@ export function FilesPage() {
         />
       )}
     </>
+  );
+}
+
+function useFiles(): PagedList<StoredFile> {
+  const { query } = route.value;
+  const from = useFrom();
+  const given = ['text', 'sessionId'].map((name) => [name, query.get(name) ?? undefined]);
+  return usePagedList<StoredFile>(
+    {
+      path: '/console/api/v1/downloads',
+      query: { ...Object.fromEntries(given), from },
+      kind: 'DOWNLOADS',
+      rowsOf: (answer) => answer['downloads'] as StoredFile[],
+    },
+    () => scrollY > 100,
   );
 }
 

@@ -112,6 +112,7 @@ export function RevokeKey({ revoked, keys: { keys, ownKeyId }, close }: RevokePr
 }
 
 function loginsText(logins: number, isOwn: boolean): string {
-  const all = logins === 1 ? '1 login to this console ends' : `${logins} logins to this console end`;
+  const all =
+    logins === 1 ? '1 login to this console ends' : `${logins} logins to this console end`;
   return isOwn ? `${all}, yours included: you will be logged out.` : `${all}.`;
 }

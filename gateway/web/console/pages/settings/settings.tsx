@@ -47,7 +47,7 @@ export function SettingsPage() {
 function Facts({ settings }: { settings: Settings }) {
   const { projectId, projectName, createdAt, limits, retention, webhooks } = settings;
   const { webhooksMax, ratePerSecond, retrySeconds, disableAfterHours } = webhooks;
-  const delays = retrySeconds.map((seconds) => lengthText(seconds * 1_000, true)).join(', ');
+  const delays = retrySeconds.map(spanText).join(', ');
   return (
     <div class="setting-groups">
       <Group title="Project">
@@ -64,7 +64,7 @@ function Facts({ settings }: { settings: Settings }) {
           <Time at={createdAt} />
         </dd>
         <dt>Timeout of sessions</dt>
-        <dd>{lengthText(settings.defaultTimeout * 1_000, true)}, unless a request sets another</dd>
+        <dd>{spanText(settings.defaultTimeout)}, unless a request sets another</dd>
       </Group>
       <Group title="Limits">
         {LIMITS.map(([name, word, unit]) => (
@@ -94,6 +94,11 @@ function Facts({ settings }: { settings: Settings }) {
       </p>
     </div>
   );
+}
+
+/** `30 min`, `2 h`. */
+function spanText(seconds: number): string {
+  return lengthText(seconds * 1_000, true).replace(/ 00 (?:s|min)$/, '');
 }
 
 function Group({ title, children }: { title: string; children: ComponentChildren }) {

@@ -1,4 +1,6 @@
 /** One bar for each day, with the largest value and a part of each bar in another colour. */
+import { State } from '../../parts/state.tsx';
+
 export type DayValue = { at: string; value: number };
 
 const WIDTH = 10;
@@ -15,49 +17,51 @@ type Props = {
 
 export function DayBars({ title, bars, parts, partWord = '', textOf }: Props) {
   const max = Math.max(1, ...bars.map(({ value }) => value));
-  const total = sum(bars);
+  const total = textOf(sum(bars));
   const part = sum(parts ?? []);
-  const first = bars[0]?.at;
-  const last = bars.at(-1)?.at;
+  const days = bars.map(({ at }) => dayText(at));
   return (
     <figure class="bars">
       <figcaption>
         <strong>{title}</strong>
-        <span>{textOf(total)}</span>
-        {part > 0 && (
-          <span class="state failed">
-            {textOf(part)} {partWord}
-          </span>
-        )}
+        <span>{total}</span>
+        {part > 0 && <State name="failed" word={`${textOf(part)} ${partWord}`} />}
+        <span>at most {textOf(max)} a day</span>
       </figcaption>
       <svg
         viewBox={`0 0 ${bars.length * WIDTH} ${HEIGHT}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${title}: ${textOf(total)} in ${bars.length} days, at most ${textOf(max)} a day`}
+        aria-label={`${title}: ${total} in ${bars.length} days, at most ${textOf(max)} a day`}
       >
         {bars.map(({ at, value }, index) => {
-          const height = (value / max) * HEIGHT;
           const own = parts?.[index]?.value ?? 0;
-          const partHeight = (own / max) * HEIGHT;
           const words = own > 0 ? `, ${textOf(own)} ${partWord}` : '';
-          const box = { x: index * WIDTH + 1, width: WIDTH - 2 };
-          return (
-            <g key={at}>
-              <title>{`${dayText(at)}: ${textOf(value)}${words}`}</title>
-              <rect class="all" x={index * WIDTH} width={WIDTH} y={0} height={HEIGHT} />
-              <rect class="base" {...box} y={HEIGHT - 1} height={1} />
-              <rect class="running" {...box} y={HEIGHT - height} height={height} />
-              <rect class="failed" {...box} y={HEIGHT - partHeight} height={partHeight} />
-            </g>
-          );
+          const text = `${dayText(at)}: ${textOf(value)}${words}`;
+          const heights = { all: (value / max) * HEIGHT, part: (own / max) * HEIGHT };
+          return <Bar key={at} x={index * WIDTH} title={text} heights={heights} />;
         })}
       </svg>
       <figcaption>
-        <span>{first !== undefined && dayText(first)}</span>
-        <span>{last !== undefined && dayText(last)}</span>
+        <span>{days[0]}</span>
+        <span>{days.at(-1)}</span>
       </figcaption>
     </figure>
+  );
+}
+
+type BarProps = { x: number; title: string; heights: { all: number; part: number } };
+
+function Bar({ x, title, heights: { all, part } }: BarProps) {
+  const box = { x: x + 1, width: WIDTH - 2 };
+  return (
+    <g>
+      <title>{title}</title>
+      <rect class="all" x={x} width={WIDTH} y={0} height={HEIGHT} />
+      <rect class="base" {...box} y={HEIGHT - 1} height={1} />
+      <rect class="running" {...box} y={HEIGHT - all} height={all} />
+      <rect class="failed" {...box} y={HEIGHT - part} height={part} />
+    </g>
   );
 }
 

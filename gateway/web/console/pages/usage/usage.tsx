@@ -1,7 +1,7 @@
 /** What the project used: stored bytes against their limits, and each of the last 30 days. */
 import type { ComponentChildren } from 'preact';
-import { bytesText } from '../../data/format.ts';
 import { csvOf } from '../../data/csv.ts';
+import { bytesText } from '../../data/format.ts';
 import { pathOf } from '../../data/route.ts';
 import { route } from '../../data/router.ts';
 import { save } from '../../data/save.ts';
@@ -12,7 +12,7 @@ import { DayBars, dayText } from './day-bars.tsx';
 
 const KINDS = ['SESSIONS', 'INVOCATIONS', 'CONTEXTS', 'DOWNLOADS'];
 const STORED: readonly [name: string, word: string, text: (value: number) => string][] = [
-  ['contexts', 'Contexts', String],
+  ['contexts', 'Contexts', numberText],
   ['contextBytes', 'Content of contexts', bytesText],
   ['downloadBytes', 'Downloaded files', bytesText],
   ['recordingBytes', 'Recordings', bytesText],
@@ -59,27 +59,23 @@ function Days({ usage: { days, browserMinutes, proxyBytes } }: { usage: Usage })
     <section aria-label={`The last ${days.length} days`}>
       <p class="fact">
         The last {days.length} days in UTC. A session and a run count on the day of their end. Since
-        the project was made: {browserMinutes.toLocaleString('en')} browser minutes and{' '}
+        the project was made: {numberText(browserMinutes)} browser minutes and{' '}
         {bytesText(proxyBytes)} through proxies, with what runs now.
       </p>
       <div class="days">
         <DayBars
           title="Browser minutes"
           bars={bars((sums) => sums.browserMinutes)}
-          textOf={(value) => value.toLocaleString('en')}
+          textOf={numberText}
         />
         <DayBars
           title="Runs"
           bars={bars((sums) => sums.runs)}
           parts={bars((sums) => sums.failedRuns)}
           partWord="failed"
-          textOf={(value) => value.toLocaleString('en')}
+          textOf={numberText}
         />
-        <DayBars
-          title="Sessions"
-          bars={bars((sums) => sums.sessions)}
-          textOf={(value) => value.toLocaleString('en')}
-        />
+        <DayBars title="Sessions" bars={bars((sums) => sums.sessions)} textOf={numberText} />
         <DayBars
           title="Bytes through proxies"
           bars={bars((sums) => sums.proxyBytes)}
@@ -105,7 +101,7 @@ function Stored({ usage: { storage } }: { usage: ProjectUsage }) {
               <td>{text(limit)}</td>
               <td>
                 <meter aria-label={word} value={share} high={0.9} optimum={0} />
-                <span class="share">{(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %</span>
+                <span class="share">{shareText(share)}</span>
               </td>
             </tr>
           );
@@ -133,9 +129,9 @@ function Functions({ functions }: { functions: readonly UsageOfFunction[] }) {
                 </a>
               )}
             </td>
-            <td>{sums.browserMinutes.toLocaleString('en')}</td>
-            <td>{sums.runs.toLocaleString('en')}</td>
-            <td>{sums.failedRuns.toLocaleString('en')}</td>
+            <td>{numberText(sums.browserMinutes)}</td>
+            <td>{numberText(sums.runs)}</td>
+            <td>{numberText(sums.failedRuns)}</td>
             <td>{bytesText(sums.proxyBytes)}</td>
           </tr>
         ))}
@@ -165,6 +161,15 @@ function Figures({ names, children }: { names: string[]; children: ComponentChil
       </table>
     </div>
   );
+}
+
+function numberText(value: number): string {
+  return value.toLocaleString('en');
+}
+
+function shareText(share: number): string {
+  if (share > 0 && share < 0.001) return '< 0.1 %';
+  return `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
 }
 
 function saveDays({ days }: Usage): void {
