@@ -10,9 +10,9 @@ import { consoleOverview } from './overview.ts';
 import { consoleSearch } from './search.ts';
 import { consoleSessionEvents } from './session-events.ts';
 import { consoleSessions } from './sessions.ts';
-import { consoleWebhooks } from './webhooks.ts';
 import { consoleStored } from './stored.ts';
 import { consoleUsage } from './usage.ts';
+import { consoleWebhooks } from './webhooks.ts';
 import { consoleWork } from './work.ts';
 
 export type ConsoleDeps = {

@@ -112,6 +112,8 @@ export const CONSOLE_PATHS: Readonly<Record<string, object>> = {
       summary: 'An HLS playlist of one page of a shared session.',
       parameters: [inPath('pageId')],
       responses: answers('The playlist.', { 'application/vnd.apple.mpegurl': TEXT }),
+    },
+  },
   '/console/api/v1/downloads/{id}/content': {
     get: {
       operationId: 'getDownloadContent',

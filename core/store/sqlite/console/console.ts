@@ -11,9 +11,9 @@ import { consoleOverviewOps } from './overview.ts';
 import { consoleSearchOps } from './search.ts';
 import { consoleEventOps } from './session-events.ts';
 import { consoleSessionOps } from './sessions.ts';
-import { consoleWebhookOps } from './webhooks.ts';
 import { consoleStoredOps } from './stored.ts';
 import { consoleUsageOps } from './usage.ts';
+import { consoleWebhookOps } from './webhooks.ts';
 
 export function consoleOps(tx: Tx): ConsoleOps & ConsoleDataOps {
   return {

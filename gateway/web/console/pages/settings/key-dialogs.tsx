@@ -82,7 +82,7 @@ export function RevokeKey({ revoked, keys: { keys, ownKeyId }, close }: RevokePr
       <ul>
         <li>Requests with it are refused.</li>
         <li>Connections to sessions and live views that were opened with it are closed.</li>
-        <li>Links that were made with it end: of downloads, uploads and recordings.</li>
+        <li>Links that were made with it end: of downloads, uploads and shared sessions.</li>
         {logins > 0 && <li>{loginsText(logins, isOwn)}</li>}
       </ul>
       <p>Sessions and runs go on.</p>
