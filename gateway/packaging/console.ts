@@ -5,7 +5,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { brotliCompressSync } from 'node:zlib';
-import { type BuildOptions, build } from 'esbuild';
+import { type BuildOptions, build, type Plugin } from 'esbuild';
 
 const SOURCE = join(import.meta.dirname, '../web/console');
 const ASSETS_URL = '/console/assets/';
@@ -29,6 +29,29 @@ const COMMON: BuildOptions = {
   legalComments: 'eof',
   metafile: true,
   logLevel: 'warning',
+};
+
+/**
+ * Pages that are loaded when they are opened import the whole first load, which is there already.
+ * Otherwise each set of pages that share a module makes a part of its own, and the first load is a
+ * request for each.
+ */
+const FIRST_LOAD_IS_ONE: Plugin = {
+  name: 'first-load-is-one',
+  setup({ onResolve, onLoad, resolve }) {
+    const lazy = new Set<string>();
+    onResolve({ filter: /^\.{1,2}\// }, async ({ path, kind, resolveDir, pluginData }) => {
+      if (kind !== 'dynamic-import' || pluginData === 'found') return undefined;
+      const found = await resolve(path, { kind, resolveDir, pluginData: 'found' });
+      lazy.add(found.path);
+      return found;
+    });
+    onLoad({ filter: /\.tsx$/ }, ({ path }) => {
+      if (!lazy.has(path)) return undefined;
+      const first = JSON.stringify(join(SOURCE, PAGE.console));
+      return { contents: `${readFileSync(path, 'utf8')}\nimport ${first};`, loader: 'tsx' };
+    });
+  },
 };
 
 /** Writes the console to the directory `out`, which is emptied first. */
@@ -59,7 +82,8 @@ async function bundle(
   entryPoints: Record<string, string>,
   define: Record<string, string>,
 ): Promise<ReadonlyMap<string, string>> {
-  const { metafile } = await build({ ...COMMON, entryPoints, outdir, define });
+  const plugins = [FIRST_LOAD_IS_ONE];
+  const { metafile } = await build({ ...COMMON, entryPoints, outdir, define, plugins });
   const names = Object.keys(metafile?.outputs ?? {}).map((path) => basename(path));
   return new Map(names.map((name) => [name.replace(/-[A-Z0-9]{8}\./, '.'), ASSETS_URL + name]));
 }

@@ -128,7 +128,7 @@ test('a project has at most 100 valid keys', async () => {
   await make(app);
 });
 
-test('keys of the last day are bounded with the revoked ones, and old ones are removed', async () => {
+test('keys of the last day are bounded, the revoked ones too, and old ones removed', async () => {
   await using bare = bareStore();
   const { store, projectId, rows } = bare;
   const limits = { max: 3, recentMax: 5, keptMax: 2 };

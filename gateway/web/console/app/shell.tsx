@@ -45,7 +45,7 @@ const RAIL: readonly [list: string, name: string, key: string, pages: PageName[]
       'Settings',
       'k',
       ['settings'],
-      'M5 4a4 4 0 1 1-.01 8A4 4 0 0 1 5 4zm0 2.5a1.5 1.5 0 1 0 .01 3 1.5 1.5 0 0 0-.01-3zM9 7h6v2h-1v2h-2V9H9z',
+      'M5 4a4 4 0 1 1 0 8 4 4 0 0 1 0-8zm0 2.5a1.5 1.5 0 1 0 0 3 1.5 1.5 0 0 0 0-3zM9 7h6v3H9z',
     ],
   ];
 const PLACES: Partial<Record<PageName, string>> = { session: 'Session', run: 'Run' };

@@ -5,7 +5,7 @@ import { bytesText } from '../../data/format.ts';
 import { paced } from '../../data/paced.ts';
 import { pathOf } from '../../data/route.ts';
 import { route } from '../../data/router.ts';
-import type { Context } from '../../data/stored.ts';
+import type { Context } from '../../data/types.ts';
 import { Filters, Type } from '../../parts/filters.tsx';
 import { FirstContext } from '../../parts/first.tsx';
 import { ListPage } from '../../parts/list-page.tsx';

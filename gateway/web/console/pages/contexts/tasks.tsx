@@ -8,9 +8,9 @@ import { api, send, sentenceOf } from '../../data/api.ts';
 import { bytesText } from '../../data/format.ts';
 import { pathOf } from '../../data/route.ts';
 import { go, route } from '../../data/router.ts';
-import { saveFrom } from '../../data/save.ts';
-import type { Context } from '../../data/stored.ts';
-import { Confirm } from '../../parts/confirm.tsx';
+import type { Context } from '../../data/types.ts';
+import { Confirm } from '../../parts/actions/confirm.tsx';
+import { saveFrom } from '../../parts/actions/save.ts';
 import { announce } from '../../parts/notice.tsx';
 import { Foreign } from '../../parts/text.tsx';
 

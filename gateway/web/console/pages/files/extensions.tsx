@@ -2,8 +2,8 @@
 import { useState } from 'preact/hooks';
 import { api, send } from '../../data/api.ts';
 import { bytesText } from '../../data/format.ts';
-import type { Extension } from '../../data/stored.ts';
-import { Confirm } from '../../parts/confirm.tsx';
+import type { Extension } from '../../data/types.ts';
+import { Confirm } from '../../parts/actions/confirm.tsx';
 import { Failure } from '../../parts/load.tsx';
 import { announce } from '../../parts/notice.tsx';
 import { type PagedList, usePagedList } from '../../parts/paged-list.tsx';

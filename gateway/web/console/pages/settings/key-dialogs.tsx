@@ -4,8 +4,8 @@
  */
 import { useState } from 'preact/hooks';
 import { api } from '../../data/api.ts';
-import type { Keys, ProjectKey } from '../../data/stored.ts';
-import { Confirm } from '../../parts/confirm.tsx';
+import type { Keys, ProjectKey } from '../../data/types.ts';
+import { Confirm } from '../../parts/actions/confirm.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { announce } from '../../parts/notice.tsx';
 import { Command, Foreign } from '../../parts/text.tsx';
@@ -86,16 +86,7 @@ export function RevokeKey({ revoked, keys: { keys, ownKeyId }, close }: RevokePr
         {logins > 0 && <li>{loginsText(logins, isOwn)}</li>}
       </ul>
       <p>Sessions and runs go on.</p>
-      {made.length > 0 && (
-        <p>
-          Keys that were made with it stay valid; revoke them, too, if it was stolen:{' '}
-          {made.map((key) => (
-            <span key={key.id} class="label">
-              <code>{key.id}</code> <Foreign text={key.name} max={40} />
-            </span>
-          ))}
-        </p>
-      )}
+      <MadeWith keys={made} />
       {isLast && (
         <label class="error">
           <input
@@ -108,6 +99,20 @@ export function RevokeKey({ revoked, keys: { keys, ownKeyId }, close }: RevokePr
         </label>
       )}
     </Confirm>
+  );
+}
+
+function MadeWith({ keys }: { keys: readonly ProjectKey[] }) {
+  if (keys.length === 0) return null;
+  return (
+    <p>
+      Keys that were made with it stay valid; revoke them, too, if it was stolen:{' '}
+      {keys.map(({ id, name }) => (
+        <span key={id} class="label">
+          <code>{id}</code> <Foreign text={name} max={40} />
+        </span>
+      ))}
+    </p>
   );
 }
 

@@ -1,6 +1,6 @@
 /** The API keys of the project: who made them, when they were used, and what their end ends. */
 import { useState } from 'preact/hooks';
-import type { Keys as KeyList, ProjectKey } from '../../data/stored.ts';
+import type { Keys as KeyList, ProjectKey } from '../../data/types.ts';
 import { Failure, useLoad } from '../../parts/load.tsx';
 import { State } from '../../parts/state.tsx';
 import { type Column, Table } from '../../parts/table.tsx';

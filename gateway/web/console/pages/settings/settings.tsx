@@ -1,7 +1,7 @@
 /** API keys of the project; its limits and retention times, which only the operator changes. */
 import type { ComponentChildren } from 'preact';
 import { lengthText } from '../../data/format.ts';
-import type { Settings } from '../../data/stored.ts';
+import type { Settings } from '../../data/types.ts';
 import { Failure, useLoad } from '../../parts/load.tsx';
 import { Foreign, Id, Time } from '../../parts/text.tsx';
 import { Keys } from './keys.tsx';
@@ -45,27 +45,12 @@ export function SettingsPage() {
 }
 
 function Facts({ settings }: { settings: Settings }) {
-  const { projectId, projectName, createdAt, limits, retention, webhooks } = settings;
+  const { limits, retention, webhooks } = settings;
   const { webhooksMax, ratePerSecond, retrySeconds, disableAfterHours } = webhooks;
   const delays = retrySeconds.map(spanText).join(', ');
   return (
     <div class="setting-groups">
-      <Group title="Project">
-        <dt>Name</dt>
-        <dd>
-          <Foreign text={projectName} max={128} />
-        </dd>
-        <dt>Id</dt>
-        <dd>
-          <Id value={projectId} />
-        </dd>
-        <dt>Created</dt>
-        <dd>
-          <Time at={createdAt} />
-        </dd>
-        <dt>Timeout of sessions</dt>
-        <dd>{spanText(settings.defaultTimeout)}, unless a request sets another</dd>
-      </Group>
+      <Project settings={settings} />
       <Group title="Limits">
         {LIMITS.map(([name, word, unit]) => (
           <Fact key={name} name={word}>
@@ -88,11 +73,38 @@ function Facts({ settings }: { settings: Settings }) {
         <Fact name="A failed delivery is tried again after">{delays}</Fact>
         <Fact name="Disabled when all attempts failed for">{disableAfterHours} h</Fact>
       </Group>
-      <p class="fact">
-        The operator sets these: <code>tabern projects limits</code>, and <code>tabern config</code>{' '}
-        shows the settings of the service.
-      </p>
+      <Whose />
     </div>
+  );
+}
+
+function Project({ settings }: { settings: Settings }) {
+  const { projectId, projectName, createdAt, defaultTimeout } = settings;
+  return (
+    <Group title="Project">
+      <dt>Name</dt>
+      <dd>
+        <Foreign text={projectName} max={128} />
+      </dd>
+      <dt>Id</dt>
+      <dd>
+        <Id value={projectId} />
+      </dd>
+      <dt>Created</dt>
+      <dd>
+        <Time at={createdAt} />
+      </dd>
+      <dt>Timeout of sessions</dt>
+      <dd>{spanText(defaultTimeout)}, unless a request sets another</dd>
+    </Group>
+  );
+}
+
+function Whose() {
+  return (
+    <p class="fact">
+      The operator sets these. <code>tabern config</code> shows the settings of the service.
+    </p>
   );
 }
 

@@ -1,13 +1,13 @@
 /** What the project used: stored bytes against their limits, and each of the last 30 days. */
 import type { ComponentChildren } from 'preact';
-import { csvOf } from '../../data/csv.ts';
 import { bytesText } from '../../data/format.ts';
 import { pathOf } from '../../data/route.ts';
 import { route } from '../../data/router.ts';
-import { save } from '../../data/save.ts';
-import type { ProjectUsage, Sums, Usage, UsageOfFunction } from '../../data/stored.ts';
+import type { ProjectUsage, Sums, Usage, UsageOfFunction } from '../../data/types.ts';
+import { save } from '../../parts/actions/save.ts';
 import { Failure, useLoad } from '../../parts/load.tsx';
 import { Foreign } from '../../parts/text.tsx';
+import { csvOf } from './csv.ts';
 import { DayBars, dayText } from './day-bars.tsx';
 
 const KINDS = ['SESSIONS', 'INVOCATIONS', 'CONTEXTS', 'DOWNLOADS'];

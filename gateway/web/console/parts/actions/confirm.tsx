@@ -1,8 +1,8 @@
 /** A dialog that asks before something ends, or that does something which may fail. */
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { sentenceOf } from '../data/api.ts';
-import { Dialog } from './dialog.tsx';
+import { sentenceOf } from '../../data/api.ts';
+import { Dialog } from '../dialog.tsx';
 
 type Props = {
   title: string;
