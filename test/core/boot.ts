@@ -42,6 +42,10 @@ export type Booted = AsyncDisposable & {
   invoke(functionId: string, params?: Record<string, unknown>): Promise<Invocation>;
 };
 
+/** The settings of a core on that directory: no key pair before a context needs one. */
+export const configOn = (dir: string, env: Env = {}) =>
+  readCoreConfig({ TABERN_DATA: dir, TABERN_KEY_PAIRS: '0', ...env });
+
 /**
  * `await using app = await boot()`: local clients, a clock that the test moves, one runner, no key
  * pair before a context needs one.
@@ -52,8 +56,7 @@ export async function boot(
 ): Promise<Booted> {
   const temp = tempDirectory();
   const clock = testClock();
-  const own = { TABERN_DATA: temp.path, TABERN_API_KEY: KEY, TABERN_KEY_PAIRS: '0' };
-  const config = readCoreConfig({ ...own, ...env });
+  const config = configOn(temp.path, { TABERN_API_KEY: KEY, ...env });
   const logged: string[] = [];
   const error = (...said: unknown[]) => void logged.push(JSON.stringify(said));
   const log = Object.assign(openLog({ role: 'core', level: 'silent' }), { error });

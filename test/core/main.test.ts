@@ -16,7 +16,6 @@ import { credentials } from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../core/common/ids.ts';
-import { readCoreConfig } from '../../core/config.ts';
 import { startCore } from '../../core/main.ts';
 import { ConfigError } from '../../proto/common/env.ts';
 import { openLog } from '../../proto/common/log.ts';
@@ -31,7 +30,7 @@ import { remoteClients } from '../../proto/rpc/services.ts';
 import { errorOf, faultOf } from '../support/fault.ts';
 import { until } from '../support/poll.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { boot, KEY } from './boot.ts';
+import { boot, configOn, KEY } from './boot.ts';
 
 const test = suite('core/main');
 const log = openLog({ role: 'core', level: 'silent' });
@@ -39,7 +38,7 @@ const keyed = (key: string) => ({ metadata: { 'x-svc-api-key': key } });
 
 test('the first start creates a project and a key, shown until its first use', async () => {
   await using dir = tempDirectory();
-  const config = readCoreConfig({ TABERN_DATA: join(dir.path, 'deep', 'data') });
+  const config = configOn(join(dir.path, 'deep', 'data'));
   const first = await startCore(config, log);
   const shown = first.firstStart;
   assert.match(shown?.apiKey ?? '', /^svc_/);
@@ -67,7 +66,7 @@ test('the first start creates a project and a key, shown until its first use', a
 
 test('a first key whose file cannot be removed is accepted nevertheless', async () => {
   await using dir = tempDirectory();
-  const config = readCoreConfig({ TABERN_DATA: dir.path });
+  const config = configOn(dir.path);
   await using core = await startCore(config, log);
   const kept = join(config.dataDir, 'keys/first.key');
   rmSync(kept);
@@ -81,14 +80,10 @@ test('a first key whose file cannot be removed is accepted nevertheless', async 
 
 test('a preset key belongs to the project, and a later one is added', async () => {
   await using dir = tempDirectory();
-  const env = { TABERN_DATA: dir.path, TABERN_API_KEY: 'x'.repeat(24) };
-  const first = await startCore(readCoreConfig(env), log);
+  const first = await startCore(configOn(dir.path, { TABERN_API_KEY: 'x'.repeat(24) }), log);
   assert.is(first.firstStart?.isPreset, true);
   await first.close();
-  await using second = await startCore(
-    readCoreConfig({ ...env, TABERN_API_KEY: 'y'.repeat(30) }),
-    log,
-  );
+  await using second = await startCore(configOn(dir.path, { TABERN_API_KEY: 'y'.repeat(30) }), log);
   assert.is(second.firstStart, undefined);
   for (const key of ['x'.repeat(24), 'y'.repeat(30)]) {
     const { projects } = await second.clients.projects.listProjects({}, keyed(key));
@@ -122,7 +117,7 @@ test('a data directory of a newer version is refused', async () => {
   spawnSync(process.execPath, ['--input-type=module', '-e', script], {
     cwd: new URL('../..', import.meta.url),
   });
-  const error = await errorOf(startCore(readCoreConfig({ TABERN_DATA: app.dir }), log));
+  const error = await errorOf(startCore(configOn(app.dir), log));
   assert.instance(error, ConfigError);
   assert.match((error as Error).message, /newer tabern/);
 });
@@ -131,19 +126,17 @@ test('a database that cannot be opened fails the start, and is not a failed stor
   await using dir = tempDirectory();
   mkdirSync(join(dir.path, 'tabern.db'));
   const onFatal = assert.unreachable;
-  const error = await errorOf(
-    startCore(readCoreConfig({ TABERN_DATA: dir.path }), log, { onFatal }),
-  );
+  const error = await errorOf(startCore(configOn(dir.path), log, { onFatal }));
   assert.match((error as Error).message, /unable to open database file|EISDIR/);
 });
 
 test('a refused first start creates no key', async () => {
   await using dir = tempDirectory();
-  const env = { TABERN_DATA: dir.path };
+  const config = configOn(dir.path);
   mkdirSync(join(dir.path, 'core.sock')); // nothing can listen there
-  await errorOf(startCore(readCoreConfig(env), log));
+  await errorOf(startCore(config, log));
   rmdirSync(join(dir.path, 'core.sock'));
-  await using core = await startCore(readCoreConfig(env), log);
+  await using core = await startCore(config, log);
   assert.match(core.firstStart?.apiKey ?? '', /^svc_/);
 });
 
@@ -159,8 +152,8 @@ test('secrets and the socket are accessible to their owner only', async () => {
 test('the database is accessible to its owner only, also in a shared directory', async () => {
   await using dir = tempDirectory();
   chmodSync(dir.path, 0o755);
-  const env = { TABERN_DATA: dir.path, TABERN_API_KEY: KEY };
-  await using core = await startCore(readCoreConfig(env), log);
+  const config = configOn(dir.path, { TABERN_API_KEY: KEY });
+  await using core = await startCore(config, log);
   assert.ok(core.address);
   for (const name of readdirSync(dir.path)) {
     assert.is(statSync(join(dir.path, name)).mode & 0o077, 0, name);
@@ -170,8 +163,8 @@ test('the database is accessible to its owner only, also in a shared directory',
 test('the socket serves health and reflection, and a stale socket file is replaced', async () => {
   await using dir = tempDirectory();
   writeFileSync(join(dir.path, 'core.sock'), 'left behind');
-  const env = { TABERN_DATA: dir.path, TABERN_API_KEY: KEY };
-  await using core = await startCore(readCoreConfig(env), log);
+  const config = configOn(dir.path, { TABERN_API_KEY: KEY });
+  await using core = await startCore(config, log);
   using channel = new Channel(core.address, credentials.createInsecure());
   const { projects } = await remoteClients(channel).projects.listProjects({}, keyed(KEY));
   assert.is(projects.length, 1);
@@ -197,8 +190,8 @@ test('the socket serves health and reflection, and a stale socket file is replac
 
 test('a data directory with a too long socket path is refused', async () => {
   await using dir = tempDirectory();
-  const env = { TABERN_DATA: join(dir.path, 'x'.repeat(100)) };
-  const error = await errorOf(startCore(readCoreConfig(env), log));
+  const config = configOn(join(dir.path, 'x'.repeat(100)));
+  const error = await errorOf(startCore(config, log));
   assert.instance(error, ConfigError);
 });
 
@@ -211,7 +204,7 @@ test('old files without a row are removed at start', async () => {
   for (const name of [old, kept]) await utimes(join(app.dir, 'blobs', name), past, past);
   await app.core.close();
   const now = app.clock.now;
-  await using again = await startCore(readCoreConfig({ TABERN_DATA: app.dir }), log, { now });
+  await using again = await startCore(configOn(app.dir), log, { now });
   assert.ok(again.address);
   const there = (name: string) =>
     statSync(join(app.dir, 'blobs', name), { throwIfNoEntry: false }) !== undefined;

@@ -6,7 +6,6 @@ import { buffer } from 'node:stream/consumers';
 import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readCoreConfig } from '../../../core/config.ts';
 import { openBlobFiles } from '../../../core/files/blob-files.ts';
 import { startCore } from '../../../core/main.ts';
 import { offlineBackup } from '../../../core/maintenance/backup/offline.ts';
@@ -15,7 +14,7 @@ import { ConfigError } from '../../../proto/common/env.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { faultOf } from '../../support/fault.ts';
 import { tempDirectory } from '../../support/temp.ts';
-import { type Booted, boot, KEY } from '../boot.ts';
+import { type Booted, boot, configOn, KEY } from '../boot.ts';
 
 const test = suite('core/backup');
 const asProject = { metadata: { 'x-svc-api-key': KEY } };
@@ -43,7 +42,7 @@ async function refused(promise: Promise<unknown>): Promise<string> {
 
 /** At the tests' own time, or all would be too old and go. */
 async function coreOn(dataDir: string, now = Date.now) {
-  const config = readCoreConfig({ TABERN_DATA: dataDir, TABERN_API_KEY: KEY });
+  const config = configOn(dataDir, { TABERN_API_KEY: KEY });
   return startCore(config, openLog({ role: 'core', level: 'silent' }), { now });
 }
 

@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readCoreConfig, startCore } from '../../../core/main.ts';
+import { startCore } from '../../../core/main.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 import { addProject } from '../../support/service/other-project.ts';
-import { boot, HOLDER } from '../boot.ts';
+import { boot, configOn, HOLDER } from '../boot.ts';
 import { openContext, textOf } from './runs.ts';
 
 const silent = openLog({ role: 'core', level: 'silent' });
@@ -142,7 +142,7 @@ test('content of an offered session is kept, and swept after the session', async
   await app.core.close();
   /** A start sweeps files, and then ends work that is past its limit. */
   const filesOfStart = async (): Promise<string[]> => {
-    const config = readCoreConfig({ TABERN_DATA: app.dir, TABERN_SWEEP_MS: '50' });
+    const config = configOn(app.dir, { TABERN_SWEEP_MS: '50' });
     await using _ = await startCore(config, silent, { now: app.clock.now });
     const files = app.files();
     app.clock.advance(2 * 3_600_000); // past every lease and limit

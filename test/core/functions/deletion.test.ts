@@ -7,7 +7,6 @@ import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
-import { readCoreConfig } from '../../../core/config.ts';
 import { openBlobFiles } from '../../../core/files/blob-files.ts';
 import { functionHandlers } from '../../../core/functions/functions.ts';
 import { startCore } from '../../../core/main.ts';
@@ -17,7 +16,7 @@ import { must } from '../../../proto/common/must.ts';
 import { purgeAt } from '../../support/core/retention.ts';
 import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
-import { type Booted, boot, HOLDER, KEY } from '../boot.ts';
+import { type Booted, boot, configOn, HOLDER, KEY } from '../boot.ts';
 import { type Bench, ENGINES, openBench, T0 } from '../store/engines.ts';
 
 const test = suite('core/functions/deletion');
@@ -80,7 +79,7 @@ async function openBuild(app: Booted, name: string, archive?: string) {
 
 /** Core on the same directory, after its end. */
 function restart(app: Booted) {
-  const config = readCoreConfig({ TABERN_DATA: app.dir, TABERN_KEY_PAIRS: '0' });
+  const config = configOn(app.dir);
   return startCore(config, silent, { now: app.clock.now });
 }
 

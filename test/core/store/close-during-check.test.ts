@@ -10,11 +10,11 @@ import { fileURLToPath } from 'node:url';
 import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readCoreConfig } from '../../../core/config.ts';
 import { startCore } from '../../../core/main.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { until } from '../../support/poll.ts';
 import { tempDirectory } from '../../support/temp.ts';
+import { configOn } from '../boot.ts';
 
 const test = suite('core/store/close-during-check');
 const CHILD = fileURLToPath(new URL('./check-child.ts', import.meta.url));
@@ -60,7 +60,7 @@ function ticksOf(pid: number): number {
 /** A database with a slow check, in a new data directory, as after an unclean end. */
 async function fill(dir: string): Promise<{ path: string; own: number }> {
   const path = join(dir, 'tabern.db');
-  const first = await startCore(readCoreConfig({ TABERN_DATA: dir }), log);
+  const first = await startCore(configOn(dir), log);
   const own = openings(path);
   await first.close();
   const db = new Sqlite(path);
@@ -81,7 +81,7 @@ function linkOf(fd: string): string {
 test('a close ends the check, and the database is closed cleanly', async () => {
   await using dir = tempDirectory();
   const { path, own } = await fill(dir.path);
-  const config = readCoreConfig({ TABERN_DATA: dir.path });
+  const config = configOn(dir.path);
   const core = await startCore(config, log, { onFatal: () => assert.unreachable('damage') });
   await until(() => openings(path) > own, undefined, 1);
   const closingAt = performance.now();

@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readCoreConfig } from '../../../core/config.ts';
 import { startCore } from '../../../core/main.ts';
 import { migrate } from '../../../core/store/sqlite/engine/migrate.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import type { Objects } from '../../gateway/tenants/tenant.ts';
 import { tempDirectory } from '../../support/temp.ts';
+import { configOn } from '../boot.ts';
 
 const test = suite('core/store/upgrade');
 
@@ -63,7 +63,7 @@ for (const release of RELEASES) {
   test(`what ${release.replace('.sql', '')} stored is served, with its secrets`, async () => {
     await using dir = tempDirectory();
     const { apiKey, objects, keys } = layDown(dir.path, release);
-    const config = readCoreConfig({ TABERN_DATA: dir.path });
+    const config = configOn(dir.path);
     await using core = await startCore(config, openLog({ role: 'core', level: 'silent' }));
     assert.is(core.firstStart, undefined);
     const { clients } = core;

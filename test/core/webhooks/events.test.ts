@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readCoreConfig } from '../../../core/config.ts';
 import { startCore } from '../../../core/main.ts';
 import { EVENT_TYPES } from '../../../core/webhooks/webhooks.ts';
 import { openLog } from '../../../proto/common/log.ts';
@@ -16,7 +15,7 @@ import type {
   CompleteInvocationRequest,
 } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import { until } from '../../support/poll.ts';
-import { type Booted, boot, HOLDER, KEY } from '../boot.ts';
+import { type Booted, boot, configOn, HOLDER, KEY } from '../boot.ts';
 
 const events = suite('core/webhooks/events');
 
@@ -145,7 +144,7 @@ events('a restart of core repeats no event and loses none', async () => {
   const waiting = await app.invoke(functionId);
   await app.core.close();
 
-  const config = readCoreConfig({ TABERN_DATA: app.dir, TABERN_API_KEY: KEY });
+  const config = configOn(app.dir, { TABERN_API_KEY: KEY });
   const log = openLog({ role: 'core', level: 'silent' });
   await using core = await startCore(config, log, { now: app.clock.now });
   const { runners } = core.clients;

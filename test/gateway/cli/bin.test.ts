@@ -6,19 +6,19 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { moduleCacheEnv } from '../../../proto/common/compile-cache.ts';
+import { type Run, tabern } from '../../support/service/command.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const test = suite('gateway/cli/bin');
-const BIN = fileURLToPath(new URL('../../../gateway/bin.ts', import.meta.url));
 const LAUNCHER = fileURLToPath(new URL('../../../gateway/tabern.js', import.meta.url));
 /** Of each process, on a machine that is busy. */
 const LIMIT_MS = 60_000;
 
-type Ended = { code: number | null; out: string; err: string };
-
 function start(command: readonly string[], env: Record<string, string> = {}, cwd = '/') {
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(command[0] ?? '', command.slice(1), { cwd, env: { PATH, HOME, ...env } });
+  const own = { PATH, HOME, ...moduleCacheEnv(), ...env };
+  const child = spawn(command[0] ?? '', command.slice(1), { cwd, env: own });
   const said = { out: '', err: '' };
   child.stdout.setEncoding('utf8').on('data', (text) => {
     said.out += text;
@@ -26,16 +26,13 @@ function start(command: readonly string[], env: Record<string, string> = {}, cwd
   child.stderr.setEncoding('utf8').on('data', (text) => {
     said.err += text;
   });
-  const ended: Promise<Ended> = once(child, 'close', {
+  const ended: Run['ended'] = once(child, 'close', {
     signal: AbortSignal.timeout(LIMIT_MS),
   }).then(([code]) => ({ code, ...said }));
   return { child, said, ended };
 }
 
-const tabern = (argv: string[], env?: Record<string, string>) =>
-  start([process.execPath, BIN, ...argv], env);
-
-async function saidOn(run: ReturnType<typeof start>, pattern: RegExp): Promise<void> {
+async function saidOn(run: Run, pattern: RegExp): Promise<void> {
   const until = Date.now() + LIMIT_MS;
   while (!pattern.test(run.said.out)) {
     if (Date.now() > until || run.child.exitCode !== null) throw new Error(run.said.err);

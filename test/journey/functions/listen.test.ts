@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { moduleCacheEnv } from '../../../proto/common/compile-cache.ts';
 import { ended, invoke, publish } from '../../support/clients/functions.ts';
 import type { Envelope } from '../../support/clients/journey.ts';
 import { until } from '../../support/poll.ts';
@@ -84,7 +85,7 @@ function startListening(stack: Stack, url: string, stateDir: string) {
   const { PATH, HOME } = process.env;
   const own = { TABERN_API_KEY: stack.apiKey, TABERN_BASE_URL: stack.url };
   const child: ChildProcess = spawn(process.execPath, [BIN, 'listen', '--forward-to', url], {
-    env: { PATH, HOME, XDG_STATE_HOME: stateDir, ...own },
+    env: { PATH, HOME, ...moduleCacheEnv(), XDG_STATE_HOME: stateDir, ...own },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const said = { out: '', err: '' };

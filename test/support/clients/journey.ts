@@ -8,6 +8,7 @@ import { cpSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
 import { is } from 'uvu/assert';
+import { moduleCacheEnv } from '../../../proto/common/compile-cache.ts';
 import { must } from '../../../proto/common/must.ts';
 import type { Received, Receiver } from '../servers/receiver.ts';
 import type { Stack } from '../service/stack.ts';
@@ -38,13 +39,17 @@ export function userProject(name: 'title' | 'title-bb' | 'stagehand'): TempDirec
   return dir;
 }
 
-/** Runs a command as a user does; returns its exit code and its whole output. */
+/**
+ * Runs a command as a user does, but with the tests' cache of compiled sources, as Node's programs
+ * start in half of the time with it. Returns its exit code and its whole output.
+ */
 export async function shell(
   command: readonly string[],
   options: { cwd: string; env: Record<string, string> },
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   const [program = '', ...rest] = command;
-  const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], ...options.env };
+  const { PATH, HOME } = process.env;
+  const env = { PATH, HOME, ...moduleCacheEnv(), ...options.env };
   const child = spawn(program, rest, { cwd: options.cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';
   let stderr = '';

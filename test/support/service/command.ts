@@ -2,7 +2,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { moduleCacheEnv } from '../../../proto/common/compile-cache.ts';
 import { until } from '../poll.ts';
+import { NOTHING_IN_ADVANCE } from './serve.ts';
 
 const BIN = fileURLToPath(new URL('../../../gateway/bin.ts', import.meta.url));
 /** Of each process, on a loaded machine: at its end the process is killed. */
@@ -18,9 +20,10 @@ export type Run = {
 /** Without the tester's TABERN_* variables, except those given. */
 export function tabern(argv: readonly string[], env: Record<string, string> = {}): Run {
   const { PATH = '', HOME = '' } = process.env;
+  const own = ['serve', 'core'].includes(argv[0] ?? '') ? NOTHING_IN_ADVANCE : {};
   const child = spawn(process.execPath, [BIN, ...argv], {
     cwd: '/',
-    env: { PATH, HOME, ...env },
+    env: { PATH, HOME, ...moduleCacheEnv(), ...own, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     signal: AbortSignal.timeout(LIMIT_MS),
     killSignal: 'SIGKILL',
@@ -40,7 +43,7 @@ export function tabern(argv: readonly string[], env: Record<string, string> = {}
 export async function startCore(
   env: Record<string, string>,
 ): Promise<AsyncDisposable & { run: Run }> {
-  const run = tabern(['core'], { TABERN_KEY_PAIRS: '0', ...env });
+  const run = tabern(['core'], env);
   await until(() => {
     if (run.child.exitCode !== null) throw new Error(run.said.err);
     return /core\.sock\b/.test(run.said.out);

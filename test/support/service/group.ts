@@ -4,6 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { moduleCacheEnv } from '../../../proto/common/compile-cache.ts';
 import { must } from '../../../proto/common/must.ts';
 import { until } from '../poll.ts';
 import { familyOf, type Process, stillRunning } from './processes.ts';
@@ -26,7 +27,8 @@ export function startGroup(
 ): Group {
   const [program = '', ...words] = command;
   const child = spawn(program, words, {
-    ...options,
+    cwd: options.cwd,
+    env: { ...moduleCacheEnv(), ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });

@@ -5,6 +5,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { moduleCacheEnv } from '../../../proto/common/compile-cache.ts';
 
 const BIN = fileURLToPath(new URL('../../../gateway/bin.ts', import.meta.url));
 /** Of each process, on a loaded machine. */
@@ -34,7 +35,7 @@ export function onTerminal(
     cwd,
     signal: AbortSignal.timeout(LIMIT_MS),
     killSignal: 'SIGKILL',
-    env: { PATH, HOME, TERM: 'xterm-256color', ...env },
+    env: { PATH, HOME, TERM: 'xterm-256color', ...moduleCacheEnv(), ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   let text = '';

@@ -15,7 +15,8 @@ const LAUNCHER = fileURLToPath(new URL('../../../gateway/tabern.js', import.meta
 const READY_LIMIT_MS = 90_000;
 const POLL_MS = 20;
 const OUTPUT_MAX_CHARS = 4 << 20;
-const NOTHING_IN_ADVANCE = {
+/** Sixteen key pairs of a first start and three Chromes take seconds of CPU time. */
+export const NOTHING_IN_ADVANCE = {
   TABERN_KEY_PAIRS: '0',
   TABERN_CHROME_SPARES: '0',
   TABERN_SESSION_SPARES: '0',
@@ -109,10 +110,7 @@ async function isReady(url: string): Promise<boolean> {
   }
 }
 
-/**
- * The environment of a service: the tester's without its TABERN_* variables, and nothing in
- * advance: sixteen key pairs of a first start and three Chromes take seconds of CPU time.
- */
+/** The environment of a service: the tester's without its TABERN_* variables. */
 export function inherited(): Record<string, string | undefined> {
   const own = Object.entries(process.env);
   const kept = own.filter(([name]) => !name.startsWith('TABERN_') || isChrome(name));
