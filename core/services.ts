@@ -72,7 +72,7 @@ const WAIT_MS = 3_600_000;
  * end.
  */
 const NEW_WORK: ReadonlySet<string> = new Set([
-  ...['createSession', 'invokeFunction', 'createBuild'],
+  ...['createSession', 'copySession', 'invokeFunction', 'createBuild'],
   ...['createContext', 'createExtension', 'createWebhook'],
 ]);
 

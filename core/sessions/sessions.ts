@@ -5,10 +5,10 @@
  */
 
 import { traceparentIn } from '../../proto/common/tracing.ts';
-import type {
+import {
   CreateSessionRequest,
-  Session,
-  SessionServiceService,
+  type Session,
+  type SessionServiceService,
 } from '../../proto/gen/tabern/v1/sessions.pb.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { type Call, throwIfOver } from '../../proto/rpc/local.ts';
@@ -47,7 +47,12 @@ type Options = {
 /** Logs, recordings and live view have files of their own. */
 type SessionMethods = Pick<
   typeof SessionServiceService,
-  'createSession' | 'listSessions' | 'getSession' | 'updateSession' | 'deleteSession'
+  | 'createSession'
+  | 'copySession'
+  | 'listSessions'
+  | 'getSession'
+  | 'updateSession'
+  | 'deleteSession'
 >;
 
 export function sessionService(options: Options): Service<SessionMethods, ProjectCaller> {
@@ -58,17 +63,13 @@ export function sessionService(options: Options): Service<SessionMethods, Projec
 
   return {
     async createSession({ projectId: given, ...request }, caller) {
-      const { projectId, call } = caller;
-      checkProject(given, projectId);
-      const created = await store.createSession(await wanted(options, request, caller));
-      const { id } = created;
-      try {
-        return { session: shown(await ready(options, created, call), caller) };
-      } catch (error) {
-        // Unknown to its client, or failed: it must not use a slot.
-        await store.releaseSession({ id, projectId, at: options.now() });
-        throw error;
-      }
+      checkProject(given, caller.projectId);
+      return { session: shown(await start(options, request, caller), caller) };
+    },
+
+    async copySession({ id }, caller) {
+      const { projectId: _, ...request } = requestOf(await find(id, caller), options);
+      return { id: (await start(options, request, caller)).id };
     },
 
     async listSessions({ status, q }, { projectId }) {
@@ -103,6 +104,32 @@ export function sessionFinder(store: Pick<Store, 'getSession'>) {
     const id = pathId('id', text);
     return orNotFound(await store.getSession({ id, projectId }), 'Session', id);
   };
+}
+
+/** A new session, when it is ready. One that fails, or that its client left, is released. */
+async function start(
+  options: Options,
+  request: Omit<CreateSessionRequest, 'projectId'>,
+  caller: ProjectCaller,
+): Promise<SessionRow> {
+  const { store, now } = options;
+  const created = await store.createSession(await wanted(options, request, caller));
+  const { id, projectId } = created;
+  try {
+    return await ready(options, created, caller.call);
+  } catch (error) {
+    // Unknown to its client, or failed: it must not use a slot.
+    await store.releaseSession({ id, projectId, at: now() });
+    throw error;
+  }
+}
+
+/** The request that a session was created by; that of an invocation has those of its function. */
+function requestOf(
+  { id, params }: SessionRow,
+  { secrets }: Pick<Options, 'secrets'>,
+): CreateSessionRequest {
+  return CreateSessionRequest.fromPartial(JSON.parse(secrets.open(params, id)) as object);
 }
 
 async function release(

@@ -205,6 +205,7 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'GET /console/api/v1/sessions': { own: 200 },
   'GET /console/api/v1/sessions/{id}': { path: session, own: 200 },
   'GET /console/api/v1/sessions/{id}/events': { path: session, own: 200 },
+  'POST /console/api/v1/sessions/{id}/copies': { path: session, body: {}, own: 'not-run' },
   'POST /console/api/v1/sessions/{id}/shares': {
     path: session,
     body: { expiresIn: 60 },

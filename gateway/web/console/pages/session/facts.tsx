@@ -1,6 +1,6 @@
 /** The lists of a session that are short: events, files and settings. */
 import { withQuery } from '../../data/api.ts';
-import { bytesText, escaped, lengthText } from '../../data/format.ts';
+import { bytesText, escaped, lengthText, plain } from '../../data/format.ts';
 import type { Download, Session, SessionEvent } from '../../data/types.ts';
 import { Failure, useLoad } from '../../parts/load.tsx';
 import { Address, Foreign, Id, Time } from '../../parts/text.tsx';
@@ -70,7 +70,7 @@ function EventText({ event: { type, text, size } }: { event: SessionEvent }) {
 
 export function FilesList({ session }: { session: Session }) {
   const path = withQuery('/v1/downloads', { sessionId: session.id, limit: '100' });
-  const { value, error, again } = useLoad<{ downloads: Download[] }>(
+  const { value, error, again } = useLoad<{ downloads: Download[]; total: number }>(
     path,
     ['SESSIONS'],
     session.id,
@@ -78,6 +78,21 @@ export function FilesList({ session }: { session: Session }) {
   if (error !== undefined) return <Failure error={error} again={again} />;
   if (value === undefined) return <p class="hint">Reading…</p>;
   if (value.downloads.length === 0) return <p class="hint">No page has downloaded a file.</p>;
+  const { downloads, total } = value;
+  return (
+    <>
+      <p class="files-note">
+        <a href={`/v1/sessions/${session.id}/downloads`} download={`${session.id}.zip`}>
+          All files as a zip
+        </a>
+        {total > downloads.length && ` The newest ${downloads.length} of ${total} are listed.`}
+      </p>
+      <Files downloads={downloads} />
+    </>
+  );
+}
+
+function Files({ downloads }: { downloads: Download[] }) {
   return (
     <table aria-label="Files">
       <thead>
@@ -92,10 +107,12 @@ export function FilesList({ session }: { session: Session }) {
         </tr>
       </thead>
       <tbody>
-        {value.downloads.map(({ id, filename, mimeType, size, checksum, createdAt }) => (
+        {downloads.map(({ id, filename, mimeType, size, checksum, createdAt }) => (
           <tr key={id}>
             <td class="wide">
-              <Foreign text={filename} />
+              <a href={`/console/api/v1/downloads/${id}/content`} download={plain(filename)}>
+                <Foreign text={filename} />
+              </a>
             </td>
             <td>
               <Foreign text={mimeType} max={60} />

@@ -1,17 +1,19 @@
 /** One session: its picture, what its page and its clients did, and the chosen entry. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { api } from '../../data/api.ts';
+import { api, sentenceOf } from '../../data/api.ts';
 import { onChange } from '../../data/changes.ts';
 import { seekNowhere } from '../../data/playhead.ts';
 import { pathOf } from '../../data/route.ts';
-import { route, setQuery } from '../../data/router.ts';
+import { go, route, setQuery } from '../../data/router.ts';
 import type { Session } from '../../data/types.ts';
 import { useKeys } from '../../parts/keys.tsx';
 import { Failure, useLoad } from '../../parts/load.tsx';
+import { announce } from '../../parts/notice.tsx';
 import { SessionState } from '../../parts/state.tsx';
 import { copy, Foreign, Id, Length, Time } from '../../parts/text.tsx';
 import { isOpen, Labels, releaseAll } from '../sessions/sessions.tsx';
+import { DownloadsDialog } from './downloads-dialog.tsx';
 import { Inspector } from './inspector.tsx';
 import { Picture } from './picture.tsx';
 import { ShareDialog } from './share-dialog.tsx';
@@ -30,7 +32,8 @@ export function SessionPage({ id }: { id: string }) {
 
 function Open({ session, again }: { session: Session; again: () => void }) {
   const [isMine, setMine] = useState(false);
-  const [isSharing, setSharing] = useState(false);
+  const [dialog, setDialog] = useState<'share' | 'downloads'>();
+  const close = () => setDialog(undefined);
   const canWatch = session.status === 'RUNNING' && !session.isReleased;
   const tab = tabOf(route.value.query.get('tab'));
   const log = useLog(session, tab);
@@ -53,16 +56,15 @@ function Open({ session, again }: { session: Session; again: () => void }) {
   return (
     <div class="session">
       <Header session={session} canWatch={canWatch} isMine={isMine} hand={hand}>
-        <button type="button" onClick={() => setSharing(true)}>
-          Share
-        </button>
+        <Actions session={session} show={setDialog} />
         {isOpen(session) && (
           <button type="button" onClick={release}>
             Release
           </button>
         )}
       </Header>
-      {isSharing && <ShareDialog session={session} close={() => setSharing(false)} />}
+      {dialog === 'share' && <ShareDialog session={session} close={close} />}
+      {dialog === 'downloads' && <DownloadsDialog session={session} close={close} />}
       <div class="session-top">
         <Picture session={session} canWatch={canWatch} isMine={isMine} ended={again} />
         <Inspector entry={log.entry} startedAt={startOf(session)} />
@@ -113,6 +115,37 @@ function Header({ session, canWatch, isMine, hand, children }: HeaderProps) {
       )}
       {children}
     </header>
+  );
+}
+
+type ActionsProps = { session: Session; show(dialog: 'share' | 'downloads'): void };
+
+function Actions({ session, show }: ActionsProps) {
+  const [isStarting, setStarting] = useState(false);
+  const copySession = async () => {
+    setStarting(true);
+    try {
+      const { id } = await api<{ id: string }>(`/console/api/v1/sessions/${session.id}/copies`, {});
+      go(pathOf(route.value.projectId, 'sessions', id));
+      announce('A session with the same settings has started.');
+    } catch (error) {
+      announce(sentenceOf(error));
+    } finally {
+      setStarting(false);
+    }
+  };
+  return (
+    <>
+      <button type="button" disabled={isStarting} onClick={() => void copySession()}>
+        {isStarting ? 'Starting…' : 'Start one like this'}
+      </button>
+      <button type="button" onClick={() => show('downloads')}>
+        Download
+      </button>
+      <button type="button" onClick={() => show('share')}>
+        Share
+      </button>
+    </>
   );
 }
 
