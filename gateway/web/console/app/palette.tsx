@@ -132,8 +132,8 @@ function hitOf(projectId: string, { kind, id, text, createdAt, webhookId }: Sear
     SESSIONS: pathOf(projectId, 'sessions', id),
     INVOCATIONS: pathOf(projectId, 'runs', id),
     FUNCTIONS: withQuery(pathOf(projectId, 'functions'), { text: id }),
-    WEBHOOKS: withQuery(pathOf(projectId, 'webhooks'), { webhookId: id }),
-    DELIVERIES: withQuery(pathOf(projectId, 'webhooks'), { webhookId, text: id }),
+    WEBHOOKS: pathOf(projectId, 'webhooks', id),
+    DELIVERIES: withQuery(pathOf(projectId, 'webhooks', webhookId), { d: id }),
     CONTEXTS: withQuery(pathOf(projectId, 'contexts'), { text: id }),
     DOWNLOADS: withQuery(pathOf(projectId, 'files'), { text: id }),
   };

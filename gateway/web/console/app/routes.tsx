@@ -18,6 +18,7 @@ const UsagePage = lazy(async () => (await import('../pages/usage/usage.tsx')).Us
 const SettingsPage = lazy(
   async () => (await import('../pages/settings/settings.tsx')).SettingsPage,
 );
+const WebhookPage = lazy(async () => (await import('../pages/webhooks/webhook.tsx')).WebhookPage);
 const RunPage = lazy(async () => (await import('../pages/runs/run.tsx')).RunPage);
 
 export function pageOf({ page, projectId, id }: Route): VNode {
@@ -36,6 +37,8 @@ export function pageOf({ page, projectId, id }: Route): VNode {
       return <FunctionsPage />;
     case 'webhooks':
       return <WebhooksPage />;
+    case 'webhook':
+      return <WebhookPage key={id} id={id} />;
     case 'contexts':
       return <ContextsPage />;
     case 'files':

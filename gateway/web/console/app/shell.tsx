@@ -28,7 +28,7 @@ const RAIL: readonly [list: string, name: string, key: string, pages: PageName[]
       'webhooks',
       'Webhooks',
       'w',
-      ['webhooks'],
+      ['webhooks', 'webhook'],
       'M1 3h14v10H1zm1.6 1.5L8 9l5.4-4.5zM2.5 6v5.5h11V6L8 10.7z',
     ],
     [
@@ -48,7 +48,11 @@ const RAIL: readonly [list: string, name: string, key: string, pages: PageName[]
       'M5 4a4 4 0 1 1 0 8 4 4 0 0 1 0-8zm0 2.5a1.5 1.5 0 1 0 0 3 1.5 1.5 0 0 0 0-3zM9 7h6v3H9z',
     ],
   ];
-const PLACES: Partial<Record<PageName, string>> = { session: 'Session', run: 'Run' };
+const PLACES: Partial<Record<PageName, string>> = {
+  session: 'Session',
+  run: 'Run',
+  webhook: 'Webhook',
+};
 
 export function Shell({ me }: { me: Me }) {
   const [dialog, setDialog] = useState<'help' | 'palette'>();

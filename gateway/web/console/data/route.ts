@@ -8,6 +8,7 @@ export type PageName =
   | 'runs'
   | 'run'
   | 'webhooks'
+  | 'webhook'
   | 'share'
   | 'contexts'
   | 'files'
@@ -28,7 +29,11 @@ const LISTS: Record<string, PageName> = {
   usage: 'usage',
   settings: 'settings',
 };
-const DETAILS: Record<string, PageName> = { sessions: 'session', runs: 'run' };
+const DETAILS: Record<string, PageName> = {
+  sessions: 'session',
+  runs: 'run',
+  webhooks: 'webhook',
+};
 /** The path that all others begin with. */
 export const ROOT = '/console';
 

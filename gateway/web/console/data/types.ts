@@ -96,31 +96,6 @@ export type FailingWebhook = {
 export type Bucket = { at: string; key: string; count: number };
 
 export type Fn = { id: string; name: string; createdAt: string; updatedAt: string };
-export type Webhook = {
-  id: string;
-  endpoint: string;
-  eventTypes: string[];
-  createdAt: string;
-  status: 'ENABLED' | 'DISABLED';
-  disabledReason?: string;
-  failingSince?: string;
-};
-export type Delivery = {
-  id: string;
-  webhookId: string;
-  endpoint: string;
-  eventType: string;
-  resourceId: string;
-  status: string;
-  reason?: string;
-  tries: number;
-  createdAt: string;
-  nextAttemptAt?: string;
-  endedAt?: string;
-  lastOutcome?: string;
-  lastStatusCode?: number;
-  lastLatencyMs?: number;
-};
 
 /** GET /v1/sessions/{id}/debug. */
 export type LiveView = {

@@ -50,14 +50,30 @@ export function FirstContext() {
   );
 }
 
+const RECEIVER = `// receiver.mjs: WEBHOOK_SECRET=whsec_... node receiver.mjs
+import { createServer } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { Webhook } from 'standardwebhooks';
+const webhook = new Webhook(process.env.WEBHOOK_SECRET);
+createServer(async (request, response) => {
+  const body = await buffer(request);
+  try { console.log(webhook.verify(body, request.headers)); response.statusCode = 204; }
+  catch { response.statusCode = 400; } finally { response.end(); }
+}).listen(process.env.PORT ?? 3000);`;
+const LISTEN = 'tabern listen --forward-to http://localhost:3000/';
+
 export function FirstWebhook() {
   const command = `curl -X POST ${baseUrl()}/v1/webhooks \\
   -H "X-SVC-API-Key: $TABERN_API_KEY" -H "Content-Type: application/json" \\
   -d '{"endpoint": "https://example.com/hook", "eventTypes": ["functions.invocations.completed"]}'`;
   return (
     <Empty title="No webhook yet.">
-      <p>This command registers one:</p>
+      <p>This command registers one; its answer has the secret:</p>
       <Command text={command} />
+      <p>A receiver, behind a proxy with https, after `npm install standardwebhooks`:</p>
+      <Command text={RECEIVER} />
+      <p>Without a public address, this command forwards each event to your machine:</p>
+      <Command text={LISTEN} />
     </Empty>
   );
 }

@@ -21,6 +21,8 @@ type Props<T> = {
   hrefOf(row: T): string | undefined;
   /** Rows that may be chosen, and what is chosen. */
   chosen?: { ids: ReadonlySet<string>; toggle(id: string): void; isFree(row: T): boolean };
+  /** The row whose page is shown. */
+  shown?: string | undefined;
   /** More keys, of the current row. */
   keys?(row: T): Key[];
 };
@@ -65,14 +67,15 @@ export function Table<T>(props: Props<T>) {
 type RowProps<T> = { row: T; table: Props<T>; isCurrent: boolean; onFocus(): void };
 
 function TableRow<T>({ row, table, isCurrent, onFocus }: RowProps<T>) {
-  const { columns, chosen, keyOf, hrefOf } = table;
+  const { columns, chosen, keyOf, hrefOf, shown } = table;
   const id = keyOf(row);
   const href = hrefOf(row);
   return (
     <tr
       data-id={id}
       data-current={isCurrent}
-      data-chosen={chosen?.ids.has(id)}
+      data-chosen={chosen?.ids.has(id) || id === shown}
+      aria-current={id === shown ? 'true' : undefined}
       onFocusCapture={onFocus}
     >
       {chosen && (

@@ -7,6 +7,7 @@ import { timeText } from '../../data/format.ts';
 import { pathOf } from '../../data/route.ts';
 import { route } from '../../data/router.ts';
 import type { Bucket, Overview } from '../../data/types.ts';
+import { reasonText } from '../../data/webhooks.ts';
 import { Bars } from '../../parts/bars.tsx';
 import { FirstSession } from '../../parts/first.tsx';
 import { Failure, useLoad } from '../../parts/load.tsx';
@@ -146,7 +147,7 @@ function FailingWebhooks({ overview: { failingWebhooks } }: { overview: Overview
               name={status === 'DISABLED' ? 'waiting' : 'failed'}
               word={status === 'DISABLED' ? 'Disabled' : 'Failing'}
             />
-            <a href={withQuery(pathOf(projectId, 'webhooks'), { webhookId: id })}>
+            <a href={pathOf(projectId, 'webhooks', id)}>
               <Foreign text={endpoint} max={80} />
             </a>
             {failingSince !== undefined && (
@@ -154,7 +155,7 @@ function FailingWebhooks({ overview: { failingWebhooks } }: { overview: Overview
                 since <Time at={failingSince} />
               </span>
             )}
-            {disabledReason !== undefined && <Foreign text={disabledReason} />}
+            {disabledReason !== undefined && reasonText(disabledReason)}
           </li>
         ))}
       </ul>
