@@ -167,7 +167,9 @@ function wholeDelivery(
       const text = response && Buffer.from(response).toString().replace(CONTROLS, '');
       return {
         attempt: { ...toAttempt(row), response: text ?? undefined },
-        headers: headersOf(row, { id: delivery.id, body: bytes }, keys),
+        headers: Object.entries(headersOf(row, { id: delivery.id, body: bytes }, keys)).map(
+          ([name, value]) => ({ name, value }),
+        ),
         isResponseCut: (response?.length ?? 0) >= RESPONSE_KEPT_BYTES,
       };
     }),

@@ -43,7 +43,7 @@ export type Attempt = {
 /** GET /console/api/v1/webhooks/{id}/deliveries/{delivery}. */
 export type SentAttempt = {
   attempt: Attempt;
-  headers: Record<string, string>;
+  headers: { name: string; value: string }[];
   isResponseCut: boolean;
 };
 export type WholeDelivery = { delivery: Delivery; body: string; attempts: SentAttempt[] };

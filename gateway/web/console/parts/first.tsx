@@ -55,11 +55,11 @@ import { createServer } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 const webhook = new Webhook(process.env.WEBHOOK_SECRET);
-createServer(async (request, response) => {
-  const body = await buffer(request);
-  try { console.log(webhook.verify(body, request.headers)); response.statusCode = 204; }
-  catch { response.statusCode = 400; } finally { response.end(); }
-}).listen(process.env.PORT ?? 3000);`;
+const receive = async (request) =>
+  console.log(webhook.verify(await buffer(request), request.headers));
+createServer((request, response) =>
+  receive(request).then(() => response.writeHead(204), () => response.writeHead(400))
+    .finally(() => response.end())).listen(process.env.PORT ?? 3000);`;
 const LISTEN = 'tabern listen --forward-to http://localhost:3000/';
 
 export function FirstWebhook() {
@@ -70,7 +70,9 @@ export function FirstWebhook() {
     <Empty title="No webhook yet.">
       <p>This command registers one; its answer has the secret:</p>
       <Command text={command} />
-      <p>A receiver, behind a proxy with https, after `npm install standardwebhooks`:</p>
+      <p>
+        A receiver, behind a proxy with https, after <code>npm install standardwebhooks</code>:
+      </p>
       <Command text={RECEIVER} />
       <p>Without a public address, this command forwards each event to your machine:</p>
       <Command text={LISTEN} />

@@ -38,7 +38,7 @@ export function Actions({ webhook, again }: Props) {
   const Shown = open === undefined ? undefined : DIALOGS[open];
   return (
     <>
-      <div class="actions">
+      <div class="webhook-actions">
         {webhook.status === 'DISABLED' && (
           <button
             type="button"

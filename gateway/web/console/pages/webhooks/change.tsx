@@ -6,7 +6,7 @@ import { go, route } from '../../data/router.ts';
 import { EVENT_TYPES, type Webhook } from '../../data/webhooks.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { announce } from '../../parts/notice.tsx';
-import { Copy } from '../../parts/text.tsx';
+import { Command } from '../../parts/text.tsx';
 import { Form, useSubmit } from './form.tsx';
 
 export function NewWebhook({ close }: { close: () => void }) {
@@ -14,7 +14,7 @@ export function NewWebhook({ close }: { close: () => void }) {
   const create = async (fields: Fields) => setMade(await send('POST', '/v1/webhooks', fields));
   const { projectId } = route.value;
   return (
-    <Dialog label="New webhook" close={close}>
+    <Dialog label="New webhook" close={close} stays={made !== undefined}>
       {made === undefined ? (
         <WebhookForm title="New webhook" submit={create} />
       ) : (
@@ -42,10 +42,6 @@ export function EditWebhook({ webhook, close }: { webhook: Webhook; close: () =>
   return (
     <Dialog label="Change the webhook" close={close}>
       <WebhookForm title="Change the webhook" webhook={webhook} submit={update} />
-      <p class="none">
-        A new endpoint starts without failures, and enables the webhook. Deliveries that wait for an
-        event type that is taken away are cancelled.
-      </p>
     </Dialog>
   );
 }
@@ -94,6 +90,12 @@ function WebhookForm({ title, webhook, submit }: FormProps) {
           </label>
         ))}
       </fieldset>
+      {webhook !== undefined && (
+        <p class="none">
+          A new endpoint starts without failures, and enables the webhook. Deliveries that wait for
+          an event type that is taken away are cancelled.
+        </p>
+      )}
     </Form>
   );
 }
@@ -107,7 +109,7 @@ export function RotateSecret({ webhook, close }: { webhook: Webhook; close: () =
     setSecret(made.secret);
   });
   return (
-    <Dialog label="Rotate the secret" close={close}>
+    <Dialog label="Rotate the secret" close={close} stays={secret !== undefined}>
       {secret === undefined ? (
         <Form title="Rotate the secret" sending={sending} action="Rotate">
           <p>
@@ -134,10 +136,7 @@ function Secret({ title, secret, done }: SecretProps) {
     <div class="form">
       <h2>{title}</h2>
       <p>The signing secret is shown once. Store it where the receiver reads it.</p>
-      <div class="command">
-        <pre id="secret">{secret}</pre>
-        <Copy text={secret} label="Copy the secret" />
-      </div>
+      <Command text={secret} label="Copy the secret" />
       <div class="buttons">
         <button type="button" class="main" onClick={done}>
           Done

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { send, sentenceOf } from '../../data/api.ts';
 import { bytesText, escaped, lengthText } from '../../data/format.ts';
 import { pathOf } from '../../data/route.ts';
-import { route } from '../../data/router.ts';
+import { route, setQuery } from '../../data/router.ts';
 import {
   answerText,
   type Delivery,
@@ -106,6 +106,7 @@ function useReplay(path: string, again: () => void) {
     try {
       await send('POST', `${path}/replay`);
       announce('The delivery is sent again.');
+      setQuery({ n: undefined }); // the newest attempt
       again();
     } catch (failure) {
       setError(sentenceOf(failure));
@@ -187,9 +188,8 @@ function Request({ attempt, body }: { attempt: SentAttempt | undefined; body: st
 }
 
 function Headers({ attempt: { attempt, headers } }: { attempt: SentAttempt }) {
-  const all = Object.entries(headers);
-  const isSigned = headers['webhook-signature'] !== undefined;
-  const text = all.map(([name, value]) => `${name}: ${value}`).join('\n');
+  const isSigned = headers.some(({ name }) => name === 'webhook-signature');
+  const text = headers.map(({ name, value }) => `${name}: ${value}`).join('\n');
   return (
     <>
       <p class="line">
@@ -197,7 +197,7 @@ function Headers({ attempt: { attempt, headers } }: { attempt: SentAttempt }) {
         <Copy text={text} label="Copy the headers" />
       </p>
       <dl class="headers">
-        {all.map(([name, value]) => (
+        {headers.map(({ name, value }) => (
           <div key={name}>
             <dt>{name}</dt>
             <dd>{value}</dd>
@@ -224,7 +224,7 @@ function Response({ attempt }: { attempt: SentAttempt | undefined }) {
         <State name={attemptState(outcome)} word={answerText(outcome, statusCode)} />
         {latencyMs !== undefined && <span class="none">in {lengthText(latencyMs)}</span>}
       </p>
-      {error !== undefined && (
+      {error !== undefined && error !== `answered ${statusCode}` && (
         <p>
           <Foreign text={error} />
         </p>

@@ -29,8 +29,8 @@ export function Strip({ days }: { days: readonly Day[] }) {
 export function Days({ health }: { health: Health }) {
   const chosen = route.value.query.get('day');
   return (
-    <section class="days" aria-label="Health">
-      <ol>
+    <section class="health" aria-label="Health">
+      <ol ref={showLast}>
         {health.days.map((day) => {
           const name = day.at.slice(0, 10);
           const isChosen = name === chosen;
@@ -46,7 +46,7 @@ export function Days({ health }: { health: Health }) {
               >
                 <Mark day={day} />
                 <span>{dayText(day.at)}</span>
-                <span class="count">{countText(day)}</span>
+                <Counts day={day} />
               </button>
             </li>
           );
@@ -57,21 +57,31 @@ export function Days({ health }: { health: Health }) {
   );
 }
 
+/** On a narrow screen the list scrolls: today is in view first. */
+function showLast(list: HTMLOListElement | null): void {
+  if (list !== null) list.scrollLeft = list.scrollWidth;
+}
+
 function Mark({ day }: { day: Day }) {
   const { name } = dayState(day);
   return <span class={`mark ${name}`}>{name !== 'none' && <Shape name={name} />}</span>;
 }
 
-/** The delivered ones, and behind them what went wrong. */
-function countText({ delivered, failed, lost }: Day): string {
-  if (delivered + failed + lost === 0) return '–';
-  return failed + lost === 0 ? String(delivered) : `${delivered} / ${failed + lost}`;
+/** The delivered ones, and below them what went wrong. */
+function Counts({ day: { delivered, failed, lost } }: { day: Day }) {
+  return (
+    <>
+      <span class="delivered">{delivered + failed + lost === 0 ? '–' : delivered}</span>
+      {failed > 0 && <span>{failed} failed</span>}
+      {lost > 0 && <span>{lost} lost</span>}
+    </>
+  );
 }
 
 function Figures({ health }: { health: Health }) {
   return (
     <>
-      <dl class="facts">
+      <dl class="webhook-facts">
         <div>
           <dt>95 % answered within</dt>
           <dd>{p95Text(health)}</dd>
@@ -82,7 +92,8 @@ function Figures({ health }: { health: Health }) {
         </div>
       </dl>
       <p class="none">
-        Days in UTC; delivered / failed attempts and lost deliveries. {health.answers} answers since{' '}
+        Days in UTC: events delivered, attempts that failed, deliveries lost (given up, or skipped
+        while disabled). {health.answers} answers since{' '}
         <Time at={health.countedFrom ?? health.days[0]?.at} />, without tests.
       </p>
     </>

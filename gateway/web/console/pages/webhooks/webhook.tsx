@@ -53,7 +53,7 @@ function Facts({ webhook }: { webhook: Webhook }) {
           until it is enabled; “Recover” then sends what was missed.
         </p>
       )}
-      <dl class="facts">
+      <dl class="webhook-facts">
         {failingSince !== undefined && (
           <div>
             <dt>Failing since</dt>
@@ -89,5 +89,5 @@ function Health14({ id }: { id: string }) {
   const { value, error, again } = useLoad<{ webhooks: Health[] }>(path, kinds);
   if (error !== undefined) return <Failure error={error} again={again} />;
   const health = value?.webhooks[0];
-  return health === undefined ? <section class="days" /> : <Days health={health} />;
+  return health === undefined ? <section class="health" /> : <Days health={health} />;
 }

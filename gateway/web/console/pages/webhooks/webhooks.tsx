@@ -76,21 +76,20 @@ function Endpoint({ webhook, href, health }: Props) {
         {failingSince !== undefined && (
           <span class="none">
             {' '}
-            since <Time at={failingSince} />
+            failing since <Time at={failingSince} />
           </span>
         )}
       </span>
       {health !== undefined && <Strip days={health.days} />}
-      <span class="figures-of">
-        {health !== undefined && (
-          <>
-            95 % in {p95Text(health)}, {backlogText(health)} waiting
-          </>
-        )}
-      </span>
+      <span class="figures-of">{health !== undefined && figuresText(health)}</span>
       <span class="none">
         {eventTypes.length === 1 ? eventTypes[0] : `${eventTypes.length} event types`}
       </span>
     </li>
   );
+}
+
+function figuresText(health: Health): string {
+  const waiting = `${backlogText(health)} waiting`;
+  return health.answers === 0 ? waiting : `95 % in ${p95Text(health)}, ${waiting}`;
 }
