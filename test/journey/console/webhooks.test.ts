@@ -44,12 +44,10 @@ journey('a webhook is created, explained, mended and deleted by a person', async
   await using person = await openConsole(stack);
   await logIn(person, stack);
   const { page } = person;
+  const failing = { stack, functionId, receiver };
   await page.keyboard.press('g');
   await page.keyboard.press('w');
-  await untilText(page, '.empty', 'No webhook yet.');
-  await untilText(page, '.empty pre', `${stack.url}/v1/webhooks`);
-  await receiverWorks(must((await page.locator('.empty pre').allInnerTexts())[1], 'the receiver'));
-
+  await emptyPageIsUseful(page, stack);
   const secret = await createWebhook(page, `${receiver.url}/hook`);
   await page.waitForURL(/\/webhooks\/[0-9a-f-]{36}$/);
   const webhookUrl = page.url();
@@ -57,38 +55,71 @@ journey('a webhook is created, explained, mended and deleted by a person', async
   await untilText(page, 'tbody', 'webhooks.test');
   await untilText(page, 'tbody', 'Delivered');
   equal(await defectsInBoth(person), []);
+  await failureIsSentAgain(person, failing);
+  await page.goto(webhookUrl);
+  await todayIsChosen(page);
+  await signaturesAreExplained(person, must(receiver.requests.at(-1), 'request'), secret);
+  await secretIsRotated(page, receiver, secret);
+  await disabledIsMended(person, failing);
+  for (const foreign of [`${webhookUrl}?d=${crypto.randomUUID()}`, otherId(webhookUrl)]) {
+    await page.goto(foreign);
+    await page.locator('[role=alert]').waitFor();
+  }
+  await listIsReadable(person, webhookUrl);
+  await webhookIsDeleted(page, webhookUrl, receiver.url);
+  equal((await stack.call<{ data: unknown[] }>('/v1/webhooks')).data, []);
+  equal(person.faults, []);
+});
 
+journey.run();
+
+async function emptyPageIsUseful(page: Page, { url }: Stack): Promise<void> {
+  await untilText(page, '.empty', 'No webhook yet.');
+  await untilText(page, '.empty pre', `${url}/v1/webhooks`);
+  await receiverWorks(must((await page.locator('.empty pre').allInnerTexts())[1], 'the receiver'));
+}
+
+/** Two attempts fail; the page shows them, and sends the delivery again. */
+async function failureIsSentAgain(
+  person: Person,
+  { stack, functionId, receiver }: Failing,
+): Promise<void> {
+  const { page } = person;
   receiver.script(
     (response) => response.writeHead(500, {}).end(`${MARKUP}\n${BIDI}`),
     (response) => refuse(response, `${MARKUP}${'x'.repeat(6_000)}`),
   );
-  const { id: invocationId } = await invoke(stack, functionId);
+  const { id } = await invoke(stack, functionId);
   await untilText(page, 'tbody', 'Given up');
   await untilText(page, '.health', '2 failed');
   await untilText(page, '.health', '1 lost');
   await page.locator('tbody a', { hasText: 'Given up' }).click();
-  await attemptsAreShown(person, receiver.requests, invocationId);
-
+  await attemptsAreShown(person, receiver.requests, id);
   await page.keyboard.press('r');
   await untilText(page, '.session-head', 'Delivered');
   await untilText(page, 'tbody', 'sent by a person');
   const sent = must(receiver.requests.at(-1), 'the request');
   is(await page.locator('#body').innerText(), sent.body.toString());
   equal(await headersOn(page), headersOf(sent));
+}
 
-  await page.goto(webhookUrl);
+/** The day has its counts, and shows its events by keys alone. */
+async function todayIsChosen(page: Page): Promise<void> {
   const today = page.locator('.health li:last-child button');
-  await until(() => today.getAttribute('aria-label').then((text) => /1 delivered/.test(`${text}`)));
-  match(
-    must(await today.getAttribute('aria-label'), 'label'),
-    /deliveries lost. 1 delivered, 2 attempts failed, 1 lost/,
-  );
+  const counts = /deliveries lost. 1 delivered, 2 attempts failed, 1 lost/;
+  await until(async () => counts.test(`${await today.getAttribute('aria-label')}`));
   await today.focus();
   await page.keyboard.press('Enter');
   await page.waitForURL(/day=\d{4}-\d\d-\d\d/);
   await until(async () => (await rowsOf(page)).length === 2);
-  await signaturesAreExplained(person, sent, secret);
+}
 
+/** Both secrets sign after it, and the new one is the newest. */
+async function secretIsRotated(
+  page: Page,
+  receiver: Failing['receiver'],
+  secret: string,
+): Promise<void> {
   const rotated = await rotateSecret(page);
   is(rotated === secret, false);
   await page.getByRole('button', { name: 'Send a test' }).click();
@@ -99,20 +130,23 @@ journey('a webhook is created, explained, mended and deleted by a person', async
   await untilText(page, '.verified', 'A receiver accepts it');
   await untilText(page, '.verified', 'which is the newest');
   await page.keyboard.press('Escape');
+}
 
-  await disabledIsMended(person, { stack, functionId, receiver });
-  await page.goto(`${webhookUrl}?d=${crypto.randomUUID()}`);
-  await page.locator('[role=alert]').waitFor();
-  await page.goto(webhookUrl.replace(/[^/]+$/, crypto.randomUUID()));
-  await page.locator('[role=alert]').waitFor();
+function otherId(webhookUrl: string): string {
+  return webhookUrl.replace(/[^/]+$/, crypto.randomUUID());
+}
 
+async function listIsReadable(person: Person, webhookUrl: string): Promise<void> {
+  const { page } = person;
   await page.goto(webhookUrl.replace(/\/[^/]+$/, ''));
-  await page.locator('.endpoints [role=img]').waitFor();
   const strip = page.locator('.endpoints [role=img]');
   match(must(await strip.getAttribute('aria-label'), 'label'), /^14 days: 3 delivered/);
   equal(await defectsInBoth(person), []);
   await page.setViewportSize({ width: 390, height: 844 });
   is(await isWide(page), false, 'the list is wider than a phone');
+}
+
+async function webhookIsDeleted(page: Page, webhookUrl: string, endpoint: string): Promise<void> {
   await page.goto(webhookUrl);
   await page.locator('.health button').first().waitFor();
   is(await isWide(page), false, 'the webhook is wider than a phone');
@@ -120,14 +154,10 @@ journey('a webhook is created, explained, mended and deleted by a person', async
   await page.getByLabel('Host of the endpoint').fill('other.example');
   await page.keyboard.press('Enter');
   await untilText(page, 'dialog [role=alert]', 'This is not 127.0.0.1');
-  await page.getByLabel('Host of the endpoint').fill(new URL(receiver.url).host);
+  await page.getByLabel('Host of the endpoint').fill(new URL(endpoint).host);
   await page.keyboard.press('Enter');
   await untilText(page, '.empty', 'No webhook yet.');
-  equal((await stack.call<{ data: unknown[] }>('/v1/webhooks')).data, []);
-  equal(person.faults, []);
-});
-
-journey.run();
+}
 
 /** No further attempt is wanted. */
 function refuse(response: ServerResponse, body: string): void {

@@ -123,7 +123,8 @@ export function daysSentence(days: readonly Day[]): string {
   const bad = days.filter((one) => one.failed > 0 || one.lost > 0).map(({ at }) => dayText(at));
   const where = bad.length === 0 ? '' : `; failures on ${bad.join(', ')}`;
   const { delivered, failed, lost } = sum;
-  return `${days.length} days: ${delivered} delivered, ${failed} attempts failed, ${lost} lost${where}`;
+  const counts = `${delivered} delivered, ${failed} attempts failed, ${lost} lost`;
+  return `${days.length} days: ${counts}${where}`;
 }
 
 /** How long answers take; `–` without answers. */
