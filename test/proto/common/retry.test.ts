@@ -57,17 +57,20 @@ test("at the limit of the pauses the last attempt's error is thrown", async () =
   assert.is(error, errors.at(-1));
 });
 
+/** On a busy machine a short attempt lasts tens of milliseconds. */
+const LASTING_MS = 600;
+
 test('after a long attempt the pauses begin again', async () => {
   const { attempt } = failing(4);
   const pauses: number[] = [];
   let attempts = 0;
   const lasting = async (): Promise<string> => {
     attempts += 1;
-    if (attempts === 3) await new Promise((resolve) => setTimeout(resolve, 30));
+    if (attempts === 3) await new Promise((resolve) => setTimeout(resolve, LASTING_MS));
     return attempt();
   };
   const onRetry = (_: unknown, pauseMs: number) => void pauses.push(pauseMs);
-  await retry(lasting, { ...QUICK, maxMs: 9, stableMs: 20, onRetry });
+  await retry(lasting, { ...QUICK, maxMs: 9, stableMs: LASTING_MS - 50, onRetry });
   assert.equal(pauses, [1, 2, 1, 2]);
 });
 
