@@ -6,6 +6,7 @@ import type { IsRevoked } from '../projects/revoked-keys.ts';
 import type { Store } from '../store/types.ts';
 import { consoleChanges } from './changes.ts';
 import { consoleDeliveries } from './deliveries.ts';
+import { consoleFunctions } from './functions.ts';
 import { consoleOverview } from './overview.ts';
 import { consoleSearch } from './search.ts';
 import { consoleSessionEvents } from './session-events.ts';
@@ -35,6 +36,7 @@ export function consoleService(
     ...consoleSessions(store),
     ...consoleSessionEvents(store),
     ...consoleWork(store),
+    ...consoleFunctions(deps),
     ...consoleDeliveries(store),
     ...consoleWebhooks(deps),
     ...consoleStored(store),

@@ -96,6 +96,52 @@ export type ConsoleBuildsWanted = ListWanted & {
   functionId?: string | undefined;
 };
 
+/** A page of functions or versions: `beforeId` is the last id of the page before. */
+export type ByIdWanted = { projectId: string; beforeId: string; limit: number };
+
+export type ConsoleFunctionRow = {
+  id: string;
+  name: string;
+  createdAt: number;
+  updatedAt: number;
+  /** Of the newest version, with its build. */
+  versionId: string | null;
+  buildId: string | null;
+  /** 101 stands for more. */
+  versions: number;
+};
+
+/** A run as figures need it. */
+export type FunctionRunRow = {
+  id: string;
+  functionId: string;
+  status: InvocationStatus;
+  createdAt: number;
+  startedAt: number | null;
+  endedAt: number | null;
+};
+
+export type InvokedFunctionRow = Omit<ConsoleFunctionRow, 'buildId' | 'versions'> & {
+  /** JSON schema of the newest version. */
+  paramsSchema: string | null;
+  /** The newest invocation, and the JSON of its params. */
+  invocationId: string | null;
+  lastParams: string | null;
+};
+
+export type ConsoleVersionRow = {
+  id: string;
+  createdAt: number;
+  buildId: string;
+  entrypoint: string;
+  archiveBytes: number | null;
+  bundleBytes: number | null;
+  bundleSha256: string | null;
+  hasSchema: boolean;
+};
+
+export type ConsoleLogLineRow = { number: number; level: string; message: string; at: number };
+
 /** With the last attempt that ended. */
 export type ConsoleDeliveryRow = DeliveryRow & {
   endpoint: string;
@@ -262,6 +308,19 @@ export type ConsoleOps = {
   /** JSON of InvocationStep[]; `steps` is null when none were reported. */
   consoleInvocationSteps(wanted: Owned): { steps: string | null } | undefined;
   consoleBuilds(wanted: ConsoleBuildsWanted): Listed<ConsoleBuildRow>;
+  consoleFunctions(wanted: ByIdWanted): ConsoleFunctionRow[];
+  /** The newest runs of a project since `from` and behind `before`. */
+  consoleFunctionRuns(wanted: {
+    projectId: string;
+    from: number;
+    before: Position;
+    max: number;
+  }): FunctionRunRow[];
+  consoleFunction(wanted: Owned): InvokedFunctionRow | undefined;
+  /** Undefined when the project has no such function. */
+  consoleVersions(wanted: ByIdWanted & { functionId: string }): ConsoleVersionRow[] | undefined;
+  /** Lines of an invocation or a build from that number on; undefined when there is neither. */
+  consoleLogLines(wanted: Owned & { from: number; max: number }): ConsoleLogLineRow[] | undefined;
   consoleDeliveries(wanted: ConsoleDeliveriesWanted): Listed<ConsoleDeliveryRow>;
   /** Newest first; only `webhookId` where it is given. `fromDay`: the first day. */
   consoleWebhookHealth(wanted: {

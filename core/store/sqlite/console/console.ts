@@ -6,7 +6,9 @@ import { consoleBuildOps } from './builds.ts';
 import { consoleChangeOps } from './changes.ts';
 import { consoleCountOps } from './counts.ts';
 import { consoleDeliveryOps } from './deliveries.ts';
+import { consoleFunctionOps } from './functions.ts';
 import { consoleInvocationOps } from './invocations.ts';
+import { consoleLogOps } from './logs.ts';
 import { consoleOverviewOps } from './overview.ts';
 import { consoleSearchOps } from './search.ts';
 import { consoleEventOps } from './session-events.ts';
@@ -20,6 +22,8 @@ export function consoleOps(tx: Tx): ConsoleOps & ConsoleDataOps {
     ...consoleSessionOps(tx),
     ...consoleInvocationOps(tx),
     ...consoleBuildOps(tx),
+    ...consoleFunctionOps(tx),
+    ...consoleLogOps(tx),
     ...consoleDeliveryOps(tx),
     ...consoleWebhookOps(tx),
     ...consoleOverviewOps(tx),
