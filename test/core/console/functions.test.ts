@@ -80,7 +80,7 @@ test('percentiles are those of the nearest rank, and only of runs that started',
   assert.equal(figuresOf([run(undefined)], 0).p95Ms, undefined);
 });
 
-test('pages of functions go on by their cursor, and a cursor of another list is refused', async () => {
+test('pages of functions go on by their cursor, which another list refuses', async () => {
   await using lists = openLists();
   const { console, caller, projectId } = lists;
   addFunctions(lists, projectId, ['a', 'b', 'c']);

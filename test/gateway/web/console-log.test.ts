@@ -8,6 +8,7 @@ import {
   type LogRow,
   modelOf,
 } from '../../../gateway/web/console/data/log/model.ts';
+import { ticksOf } from '../../../gateway/web/console/data/log/ticks.ts';
 import { must } from '../../../proto/common/must.ts';
 
 const lists = suite('gateway/web/console-log');
@@ -184,6 +185,27 @@ lists('the row at a time is the last one before it', () => {
   );
   is(placeAt(rows, [0, 2], 150), 0);
   is(placeAt(rows, [], 150), 0);
+});
+
+lists('moments of a run are navigations, requests that are slow or failed, console lines', () => {
+  const script = (requestId: string) =>
+    sent(requestId, `https://a.example/${requestId}.js`, { type: 'Script' });
+  const slow = event('Network.loadingFinished', { requestId: '3', timestamp: 11.5 });
+  const line = event('Runtime.consoleAPICalled', { type: 'error', args: [{ value: 'no price' }] });
+  const model = modelOf([
+    ...[sent('1', 'https://a.example/'), received('1', 200), finished('1')],
+    ...[script('2'), finished('2'), script('3'), slow, script('4'), received('4', 500), line],
+  ]);
+  const { ticks, isCut } = ticksOf(model);
+  equal(ticks.map(({ kind, list, index, state }) => `${kind} ${list} ${index} ${state}`).sort(), [
+    'console console 0 failed',
+    'navigation net 0 done',
+    'request net 2 done',
+    'request net 3 failed',
+  ]);
+  is(isCut, false);
+  const many = ticksOf(modelOf(Array.from({ length: 400 }, () => line)));
+  equal([many.ticks.length, many.isCut], [150, true]);
 });
 
 lists.run();

@@ -14,7 +14,7 @@ const REPORT = `addEventListener('securitypolicyviolation', (event) => {
   console.error('the policy ' + event.violatedDirective + ' refused ' + event.blockedURI);
 });`;
 /** Sent by the browser for the console and no part of it. */
-const EXPECTED_ERRORS = /status of (?:401|404)/;
+const EXPECTED_ERRORS = /status of (?:400|401|404|410)|\/view\?.*response code: 410/;
 
 export type Person = AsyncDisposable & {
   page: Page;

@@ -131,9 +131,10 @@ function hitOf(projectId: string, { kind, id, text, createdAt, webhookId }: Sear
   const places: Record<string, string> = {
     SESSIONS: pathOf(projectId, 'sessions', id),
     INVOCATIONS: pathOf(projectId, 'runs', id),
-    FUNCTIONS: withQuery(pathOf(projectId, 'functions'), { text: id }),
     WEBHOOKS: pathOf(projectId, 'webhooks', id),
     DELIVERIES: withQuery(pathOf(projectId, 'webhooks', webhookId), { d: id }),
+    FUNCTIONS: pathOf(projectId, 'functions', id),
+    BUILDS: pathOf(projectId, 'builds', id),
     CONTEXTS: withQuery(pathOf(projectId, 'contexts'), { text: id }),
     DOWNLOADS: withQuery(pathOf(projectId, 'files'), { text: id }),
   };

@@ -19,6 +19,12 @@ const SettingsPage = lazy(
   async () => (await import('../pages/settings/settings.tsx')).SettingsPage,
 );
 const WebhookPage = lazy(async () => (await import('../pages/webhooks/webhook.tsx')).WebhookPage);
+const FunctionPage = lazy(
+  async () => (await import('../pages/functions/function.tsx')).FunctionPage,
+);
+const PublishPage = lazy(async () => (await import('../pages/functions/publish.tsx')).PublishPage);
+const BuildsPage = lazy(async () => (await import('../pages/functions/builds.tsx')).BuildsPage);
+const BuildPage = lazy(async () => (await import('../pages/functions/build.tsx')).BuildPage);
 const RunPage = lazy(async () => (await import('../pages/runs/run.tsx')).RunPage);
 
 export function pageOf({ page, projectId, id }: Route): VNode {
@@ -35,6 +41,14 @@ export function pageOf({ page, projectId, id }: Route): VNode {
       return <RunPage key={id} id={id} />;
     case 'functions':
       return <FunctionsPage />;
+    case 'function':
+      return <FunctionPage key={id} id={id} />;
+    case 'publish':
+      return <PublishPage />;
+    case 'builds':
+      return <BuildsPage />;
+    case 'build':
+      return <BuildPage key={id} id={id} />;
     case 'webhooks':
       return <WebhooksPage />;
     case 'webhook':

@@ -21,7 +21,7 @@ const RAIL: readonly [list: string, name: string, key: string, pages: PageName[]
       'functions',
       'Functions',
       'f',
-      ['functions'],
+      ['functions', 'function', 'publish', 'builds', 'build'],
       'M5 3 1 8l4 5h2L3 8l4-5zm4 0 4 5-4 5h2l4-5-4-5z',
     ],
     [
@@ -52,6 +52,10 @@ const PLACES: Partial<Record<PageName, string>> = {
   session: 'Session',
   run: 'Run',
   webhook: 'Webhook',
+  function: 'Function',
+  publish: 'Publish',
+  builds: 'Builds',
+  build: 'Build',
 };
 
 export function Shell({ me }: { me: Me }) {

@@ -5,6 +5,10 @@ export type PageName =
   | 'sessions'
   | 'session'
   | 'functions'
+  | 'function'
+  | 'publish'
+  | 'builds'
+  | 'build'
   | 'runs'
   | 'run'
   | 'webhooks'
@@ -22,6 +26,8 @@ const LISTS: Record<string, PageName> = {
   '': 'overview',
   sessions: 'sessions',
   functions: 'functions',
+  publish: 'publish',
+  builds: 'builds',
   runs: 'runs',
   webhooks: 'webhooks',
   contexts: 'contexts',
@@ -33,6 +39,8 @@ const DETAILS: Record<string, PageName> = {
   sessions: 'session',
   runs: 'run',
   webhooks: 'webhook',
+  functions: 'function',
+  builds: 'build',
 };
 /** The path that all others begin with. */
 export const ROOT = '/console';

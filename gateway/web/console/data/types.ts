@@ -60,7 +60,6 @@ export type RunDetail = {
 };
 /** Times in ms since the runner received the run. */
 export type RunStep = { name: string; startMs: number; endMs: number; failed: boolean };
-export type RunLog = { message: string; timestamp: number; level: string };
 
 export type Overview = {
   projectId: string;

@@ -5,6 +5,7 @@ import { matching } from './filter.ts';
 import { laneOf, placeAt } from './lanes.ts';
 import type { FromThread, IndexedRow, ToThread } from './messages.ts';
 import { type ListName, type LogEntry, type LogModel, modelOf } from './model.ts';
+import { ticksOf } from './ticks.ts';
 
 /** Ours: what a person reads of one message. */
 const ENTRY_MAX_CHARS = 200_000;
@@ -33,6 +34,9 @@ addEventListener('message', ({ data }: MessageEvent<ToThread>) => {
       break;
     case 'time':
       tell({ type: 'time', position: placeAt(model[selection.list], found, data.at) });
+      break;
+    case 'ticks':
+      tell({ type: 'ticks', ...ticksOf(model) });
       break;
     case 'entry':
       tellEntry(data.index);

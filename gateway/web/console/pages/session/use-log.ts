@@ -173,6 +173,8 @@ function taken(old: Known, message: FromThread, list: ListName): Known {
       return { ...old, isLoaded: true, error: message.message };
     case 'time':
       return { ...old, near: message.position };
+    case 'ticks':
+      return old; // of the page of a run
     case 'selected':
       return { ...old, count: message.count };
     case 'rows': {
