@@ -2,7 +2,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
-import { figuresOf } from '../../../core/console/function-figures.ts';
+import { figuresOf, functionFigures } from '../../../core/console/function-figures.ts';
+import type { Store } from '../../../core/store/types.ts';
 import { must } from '../../../proto/common/must.ts';
 import { callerOf } from '../../support/core/bare-store.ts';
 import { faultOf } from '../../support/fault.ts';
@@ -63,6 +64,23 @@ test('older runs are not counted, and at most the newest 10,000 are', async () =
   const start = FIRST_MS + 30 * 24 * HOUR_MS - 3 * HOUR_MS;
   assert.equal([counted, Number(countedFrom) - start], [10_000, 500_000]);
   assert.is(functions[0]?.ended, 10_000);
+});
+
+test('a count is kept for 5 s, for one project', async () => {
+  let [at, counts] = [1_000, 0];
+  const consoleFunctionRuns: Store['consoleFunctionRuns'] = async () => {
+    counts += 1;
+    return [];
+  };
+  const figures = functionFigures({ store: { consoleFunctionRuns }, now: () => at });
+  await figures('one');
+  await figures('one');
+  assert.is(counts, 1);
+  await figures('another');
+  assert.is(counts, 2);
+  at += 5_000;
+  await figures('one');
+  assert.is(counts, 3);
 });
 
 test('percentiles are those of the nearest rank, and only of runs that started', () => {
