@@ -11,7 +11,7 @@ import { builtBinary } from '../support/service/binary.ts';
 import { familyOf } from '../support/service/processes.ts';
 import { endService, startService } from '../support/service/serve.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { quantile, show } from './figures.ts';
+import { quantile, show } from './support/figures.ts';
 
 const STARTS = Number(process.argv[2] ?? 5);
 const MIB = 1024 * 1024;

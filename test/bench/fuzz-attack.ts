@@ -6,7 +6,7 @@ import { workerData } from 'node:worker_threads';
 import { openFlood } from '../gateway/fuzz/flood.ts';
 import { openSlow } from '../gateway/fuzz/slow.ts';
 import { until } from '../support/poll.ts';
-import { quantile } from './figures.ts';
+import { quantile } from './support/figures.ts';
 
 export type Attack = { url: string; ids: string[]; kind: 'wild' | 'slow'; count: number };
 

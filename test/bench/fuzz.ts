@@ -9,8 +9,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { openFlood } from '../gateway/fuzz/flood.ts';
 import { openService } from '../gateway/fuzz/service.ts';
-import { quantile, timed } from './figures.ts';
 import type { Attack } from './fuzz-attack.ts';
+import { quantile, timed } from './support/figures.ts';
 
 const COUNT = Number(process.argv[2] ?? 20);
 const SLOW = 2_000;

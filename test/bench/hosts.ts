@@ -17,7 +17,7 @@ import { openJail } from '../../runner/jail/open.ts';
 import { log, moduleOf, openYard, type Yard } from '../runner/host/bundle.ts';
 import { bundle } from '../support/runner/bundle.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { quantile, show, timed } from './figures.ts';
+import { quantile, show, timed } from './support/figures.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const RUNS = Number(process.argv[2] ?? 50);

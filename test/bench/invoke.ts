@@ -19,7 +19,7 @@ import {
 } from '../support/clients/functions.ts';
 import { until } from '../support/poll.ts';
 import { boot, type Stack } from '../support/service/stack.ts';
-import { quantile, show, timed } from './figures.ts';
+import { quantile, show, timed } from './support/figures.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/bin/chromium-headless-shell';

@@ -9,7 +9,7 @@ import type { Bundle } from '../../runner/functions/bundle-cache.ts';
 import { findRuntime, type Runtime } from '../../runner/functions/runtime.ts';
 import { moduleOf, openYard, type Yard } from '../runner/host/bundle.ts';
 import { bundle } from '../support/runner/bundle.ts';
-import { quantile } from './figures.ts';
+import { quantile } from './support/figures.ts';
 
 const THREADS = Number(process.argv[2] ?? 9);
 const REPOSITORY = join(import.meta.dirname, '../..');

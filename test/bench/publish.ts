@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { shell, userProject } from '../support/clients/journey.ts';
 import { bundle } from '../support/runner/bundle.ts';
 import { boot } from '../support/service/stack.ts';
-import { show, timed } from './figures.ts';
+import { show, timed } from './support/figures.ts';
 
 const BIN = fileURLToPath(new URL('../../gateway/bin.ts', import.meta.url));
 const RUNS = Number(process.argv[2] ?? 5);

@@ -20,9 +20,9 @@ import { listen } from '../runner/browser/lab.ts';
 import { until } from '../support/poll.ts';
 import { selfSigned } from '../support/servers/certificates.ts';
 import { boot } from '../support/service/stack.ts';
-import { type Client, openClient } from './cdp.ts';
-import { quantile, timed } from './figures.ts';
-import { settled } from './settled.ts';
+import { type Client, openClient } from './support/cdp.ts';
+import { quantile, timed } from './support/figures.ts';
+import { settled } from './support/settled.ts';
 
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/lib/chromium/chromium-headless-shell';
 const ROUNDS = Number(process.argv[2] ?? 6);

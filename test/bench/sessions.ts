@@ -17,8 +17,8 @@ import { WebSocket } from 'ws';
 import { until } from '../support/poll.ts';
 import { familyOf } from '../support/service/processes.ts';
 import { boot, type Stack } from '../support/service/stack.ts';
-import { show, timed } from './figures.ts';
-import { settled } from './settled.ts';
+import { show, timed } from './support/figures.ts';
+import { settled } from './support/settled.ts';
 
 const RUNS = Number(process.argv[2] ?? 15);
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/lib/chromium/chromium';

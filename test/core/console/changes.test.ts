@@ -3,7 +3,7 @@ import { credentials } from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
-import { Feed, Stream } from '../../../core/console/feed.ts';
+import { Feed, intervalMs, Stream } from '../../../core/console/feed.ts';
 import { must } from '../../../proto/common/must.ts';
 import type { WatchChangesResponse } from '../../../proto/gen/tabern/v1/console.pb.ts';
 import { Channel } from '../../../proto/rpc/remote.ts';
@@ -149,6 +149,10 @@ test('many changes are few messages', async () => {
   assert.equal([...seen].sort(), made.map(({ id }) => id).sort());
 });
 
+test('few clients are told four times a second, a thousand each three seconds', () => {
+  assert.equal([1, 80, 1_000].map(intervalMs), [250, 250, 3_000]);
+});
+
 test('a slow client is told of many changes without their ids', () => {
   const stream = new Stream([]);
   const ids = Array.from({ length: 60 }, (_, n) => `a${n}`);
@@ -174,7 +178,11 @@ test('a slow client is told of many changes without their ids', () => {
 
 test('a client that left between two messages reads everything again', async () => {
   await using lists = openLists();
-  const feed = new Feed(lists.projectId, { store: lists.store, now: () => 1_000 });
+  const feed = new Feed(lists.projectId, {
+    store: lists.store,
+    now: () => 1_000,
+    streamCount: () => 1,
+  });
   using _ = { [Symbol.dispose]: () => feed.close() };
   const [all, sessions] = [new Stream([]), new Stream(['SESSIONS'])];
   feed.streams.add(all);

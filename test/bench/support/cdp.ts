@@ -1,7 +1,7 @@
 /** A bare CDP client for benchmarks: one page, one WebSocket, no driver. */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
-import { must } from '../../proto/common/must.ts';
+import { must } from '../../../proto/common/must.ts';
 
 const RESULT_MAX_BYTES = 256 << 20;
 

@@ -3,7 +3,7 @@
  * seconds, once for each data directory, and is not measured.
  */
 import { readFileSync } from 'node:fs';
-import { until } from '../support/poll.ts';
+import { until } from '../../support/poll.ts';
 
 const LOOK_MS = 500;
 /** Of CPU in that time: an idle service takes far less. */
@@ -25,7 +25,7 @@ export async function settled(pid: number): Promise<void> {
 }
 
 /** CPU used so far, in hundredths of a second. */
-function ticksOf(pid: number): number {
+export function ticksOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return Number(fields[11]) + Number(fields[12]);
