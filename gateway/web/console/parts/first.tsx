@@ -55,11 +55,15 @@ import { createServer } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 const webhook = new Webhook(process.env.WEBHOOK_SECRET);
-const receive = async (request) =>
-  console.log(webhook.verify(await buffer(request), request.headers));
-createServer((request, response) =>
-  receive(request).then(() => response.writeHead(204), () => response.writeHead(400))
-    .finally(() => response.end())).listen(process.env.PORT ?? 3000);`;
+createServer(async (request, response) => {
+  const body = await buffer(request);
+  try {
+    console.log(webhook.verify(body, request.headers));
+    response.writeHead(204).end();
+  } catch {
+    response.writeHead(400).end();
+  }
+}).listen(process.env.PORT ?? 3000);`;
 const LISTEN = 'tabern listen --forward-to http://localhost:3000/';
 
 export function FirstWebhook() {

@@ -1,15 +1,14 @@
 /** What can be done with a webhook. */
 import { useState } from 'preact/hooks';
-import { send, sentenceOf } from '../../data/api.ts';
+import { api, send, sentenceOf } from '../../data/api.ts';
 import { isUtc, now } from '../../data/clock.ts';
 import { pathOf } from '../../data/route.ts';
 import { go, route } from '../../data/router.ts';
 import type { Webhook } from '../../data/webhooks.ts';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Confirm } from '../../parts/actions/confirm.tsx';
 import { announce } from '../../parts/notice.tsx';
 import { Foreign } from '../../parts/text.tsx';
 import { EditWebhook, RotateSecret } from './change.tsx';
-import { Form, useSubmit } from './form.tsx';
 import { VerifySignature } from './verify.tsx';
 
 const DAY_MS = 86_400_000;
@@ -99,39 +98,29 @@ type DialogProps = { webhook: Webhook; close: () => void };
 
 /** Sends again what was skipped or given up since a time. */
 function Recover({ webhook, close }: DialogProps) {
-  const { disabledAt, failingSince } = webhook;
+  const { id, disabledAt, failingSince } = webhook;
   const lastDay = new Date(now.peek() - DAY_MS).toISOString();
-  const [recovered, setRecovered] = useState<number>();
-  const sending = useSubmit(async (form) => {
-    const since = timeOf(String(new FormData(form).get('since')));
-    const path = `/v1/webhooks/${webhook.id}/recover`;
-    setRecovered((await send<{ recovered: number }>('POST', path, { since })).recovered);
-  });
+  const [since, setSince] = useState(() => inputText(disabledAt ?? failingSince ?? lastDay));
+  const run = async () => {
+    const body = { since: timeOf(since) };
+    const { recovered } = await api<{ recovered: number }>(`/v1/webhooks/${id}/recover`, body);
+    announce(`${recovered === 1 ? '1 delivery is' : `${recovered} deliveries are`} sent again.`);
+  };
   return (
-    <Dialog label="Recover" close={close}>
-      <Form title="Recover" sending={sending} action="Send again">
-        <p>
-          Deliveries that were skipped or given up since this time are sent again, oldest first,
-          with the whole retry schedule: 10,000 at most.
-        </p>
-        <label>
-          Since ({isUtc.value ? 'UTC' : 'local time'}, at most 30 days ago)
-          <input
-            type="datetime-local"
-            name="since"
-            required
-            defaultValue={inputText(disabledAt ?? failingSince ?? lastDay)}
-          />
-        </label>
-        {recovered !== undefined && (
-          <p role="status">
-            {recovered === 1
-              ? '1 delivery is sent again.'
-              : `${recovered} deliveries are sent again.`}
-          </p>
-        )}
-      </Form>
-    </Dialog>
+    <Confirm title="Recover" action="Send again" isReady={since !== ''} run={run} close={close}>
+      <p>
+        Deliveries that were skipped or given up since this time are sent again, oldest first, with
+        the whole retry schedule: 10,000 at most.
+      </p>
+      <label>
+        Since ({isUtc.value ? 'UTC' : 'local time'}, at most 30 days ago)
+        <input
+          type="datetime-local"
+          value={since}
+          onInput={({ currentTarget }) => setSince(currentTarget.value)}
+        />
+      </label>
+    </Confirm>
   );
 }
 
@@ -152,28 +141,37 @@ function timeOf(text: string): string {
 function Delete({ webhook, close }: DialogProps) {
   const { id, endpoint } = webhook;
   const host = URL.canParse(endpoint) ? new URL(endpoint).host : endpoint;
-  const sending = useSubmit(async (form) => {
-    const typed = String(new FormData(form).get('host')).trim();
-    if (typed !== host) throw new Error(`this is not ${host}`);
+  const [typed, setTyped] = useState('');
+  const run = async () => {
     await send('DELETE', `/v1/webhooks/${id}`);
     announce('The webhook is deleted.');
     go(pathOf(route.value.projectId, 'webhooks'));
-  });
+  };
   return (
-    <Dialog label="Delete the webhook" close={close}>
-      <Form title="Delete the webhook" sending={sending} action="Delete" isDanger>
-        <p>
-          Its deliveries end, and its secrets are removed. This cannot be undone. Type{' '}
-          <strong>
-            <Foreign text={host} max={255} />
-          </strong>{' '}
-          to delete it.
-        </p>
-        <label>
-          Host of the endpoint
-          <input name="host" required autocomplete="off" spellcheck={false} />
-        </label>
-      </Form>
-    </Dialog>
+    <Confirm
+      title="Delete the webhook"
+      action="Delete"
+      isDangerous
+      isReady={typed.trim() === host}
+      run={run}
+      close={close}
+    >
+      <p>
+        Its deliveries end, and its secrets are removed. This cannot be undone. Type{' '}
+        <strong>
+          <Foreign text={host} max={255} />
+        </strong>{' '}
+        to delete it.
+      </p>
+      <label>
+        Host of the endpoint
+        <input
+          autocomplete="off"
+          spellcheck={false}
+          value={typed}
+          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+        />
+      </label>
+    </Confirm>
   );
 }

@@ -1,130 +1,140 @@
 /** Dialogs that create and change a webhook, and show its new secret once. */
 import { useState } from 'preact/hooks';
-import { send } from '../../data/api.ts';
+import { api, send } from '../../data/api.ts';
 import { pathOf } from '../../data/route.ts';
 import { go, route } from '../../data/router.ts';
 import { EVENT_TYPES, type Webhook } from '../../data/webhooks.ts';
+import { Confirm } from '../../parts/actions/confirm.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { announce } from '../../parts/notice.tsx';
 import { Command } from '../../parts/text.tsx';
-import { Form, useSubmit } from './form.tsx';
+
+type Fields = { endpoint: string; eventTypes: readonly string[] };
+type WithSecret = Webhook & { secret: string };
 
 export function NewWebhook({ close }: { close: () => void }) {
-  const [made, setMade] = useState<Webhook & { secret: string }>();
-  const create = async (fields: Fields) => setMade(await send('POST', '/v1/webhooks', fields));
-  const { projectId } = route.value;
+  const [fields, setFields] = useState<Fields>({
+    endpoint: '',
+    eventTypes: EVENT_TYPES.slice(0, 2),
+  });
+  const [made, setMade] = useState<WithSecret>();
+  if (made !== undefined) {
+    const done = () => {
+      close();
+      go(pathOf(route.value.projectId, 'webhooks', made.id));
+    };
+    return <Secret title="The webhook is created" secret={made.secret} done={done} />;
+  }
   return (
-    <Dialog label="New webhook" close={close} stays={made !== undefined}>
-      {made === undefined ? (
-        <WebhookForm title="New webhook" submit={create} />
-      ) : (
-        <Secret
-          title="The webhook is created"
-          secret={made.secret}
-          done={() => {
-            close();
-            go(pathOf(projectId, 'webhooks', made.id));
-          }}
-        />
-      )}
-    </Dialog>
+    <Confirm
+      title="New webhook"
+      action="Create"
+      isReady={isWhole(fields)}
+      run={async () => setMade(await api<WithSecret>('/v1/webhooks', fields))}
+      close={() => undefined}
+      cancel={close}
+    >
+      <WebhookFields fields={fields} set={setFields} />
+    </Confirm>
   );
 }
-
-type Fields = { endpoint: string; eventTypes: string[] };
 
 export function EditWebhook({ webhook, close }: { webhook: Webhook; close: () => void }) {
-  const update = async (fields: Fields) => {
-    await send('PATCH', `/v1/webhooks/${webhook.id}`, fields);
+  const [fields, setFields] = useState<Fields>(webhook);
+  const { endpoint, eventTypes } = fields;
+  const run = async () => {
+    await send('PATCH', `/v1/webhooks/${webhook.id}`, { endpoint, eventTypes });
     announce('The webhook is changed.');
-    close();
   };
   return (
-    <Dialog label="Change the webhook" close={close}>
-      <WebhookForm title="Change the webhook" webhook={webhook} submit={update} />
-    </Dialog>
+    <Confirm
+      title="Change the webhook"
+      action="Change"
+      isReady={isWhole(fields)}
+      run={run}
+      close={close}
+    >
+      <WebhookFields fields={fields} set={setFields} />
+      <p class="none">
+        A new endpoint starts without failures, and enables the webhook. Deliveries that wait for an
+        event type that is taken away are cancelled.
+      </p>
+    </Confirm>
   );
 }
 
-type FormProps = {
-  title: string;
-  webhook?: Webhook;
-  submit: (fields: Fields) => Promise<void>;
-};
+function isWhole({ endpoint, eventTypes }: Fields): boolean {
+  return endpoint.trim() !== '' && eventTypes.length > 0;
+}
 
-function WebhookForm({ title, webhook, submit }: FormProps) {
-  const known = new Set(webhook?.eventTypes ?? EVENT_TYPES.slice(0, 2));
-  const types = [...new Set([...EVENT_TYPES, ...known])];
-  const sending = useSubmit((form) => {
-    const data = new FormData(form);
-    const eventTypes = data.getAll('eventTypes').map(String);
-    if (eventTypes.length === 0) throw new Error('choose at least one event type');
-    return submit({ endpoint: String(data.get('endpoint')).trim(), eventTypes });
-  });
+type FieldsProps = { fields: Fields; set: (fields: Fields) => void };
+
+function WebhookFields({ fields, set }: FieldsProps) {
+  const { endpoint, eventTypes } = fields;
+  const all = [...new Set([...EVENT_TYPES, ...eventTypes])];
+  const without = (type: string) => eventTypes.filter((one) => one !== type);
   return (
-    <Form title={title} sending={sending} action={webhook === undefined ? 'Create' : 'Change'}>
+    <>
       <label>
         Endpoint
         <input
-          name="endpoint"
           type="url"
-          required
           maxLength={2048}
           autocomplete="off"
           spellcheck={false}
           placeholder="https://example.com/hook"
-          defaultValue={webhook?.endpoint ?? ''}
+          value={endpoint}
+          onInput={({ currentTarget }) => set({ ...fields, endpoint: currentTarget.value })}
         />
       </label>
       <fieldset>
-        <legend>Event types</legend>
-        {types.map((type) => (
-          <label key={type} class="check">
+        <legend>Event types{eventTypes.length === 0 && ': choose at least one'}</legend>
+        {all.map((type) => (
+          <label key={type}>
             <input
               type="checkbox"
-              name="eventTypes"
-              value={type}
-              defaultChecked={known.has(type)}
+              checked={eventTypes.includes(type)}
+              onChange={({ currentTarget: { checked } }) =>
+                set({ ...fields, eventTypes: checked ? [...eventTypes, type] : without(type) })
+              }
             />
             {type}
           </label>
         ))}
       </fieldset>
-      {webhook !== undefined && (
-        <p class="none">
-          A new endpoint starts without failures, and enables the webhook. Deliveries that wait for
-          an event type that is taken away are cancelled.
-        </p>
-      )}
-    </Form>
+    </>
   );
 }
 
 export function RotateSecret({ webhook, close }: { webhook: Webhook; close: () => void }) {
+  const [revokeImmediately, setRevoke] = useState(false);
   const [secret, setSecret] = useState<string>();
-  const sending = useSubmit(async (form) => {
-    const revokeImmediately = new FormData(form).get('revoke') !== null;
+  if (secret !== undefined) return <Secret title="The new secret" secret={secret} done={close} />;
+  const run = async () => {
     const path = `/v1/webhooks/${webhook.id}/secret`;
-    const made = await send<{ secret: string }>('POST', path, { revokeImmediately });
-    setSecret(made.secret);
-  });
+    setSecret((await api<{ secret: string }>(path, { revokeImmediately })).secret);
+  };
   return (
-    <Dialog label="Rotate the secret" close={close} stays={secret !== undefined}>
-      {secret === undefined ? (
-        <Form title="Rotate the secret" sending={sending} action="Rotate">
-          <p>
-            A new secret signs from now on. The present one signs beside it for 24 hours, so that
-            the receiver can change over.
-          </p>
-          <label class="check">
-            <input type="checkbox" name="revoke" />
-            Revoke the present secrets at once
-          </label>
-        </Form>
-      ) : (
-        <Secret title="The new secret" secret={secret} done={close} />
-      )}
-    </Dialog>
+    <Confirm
+      title="Rotate the secret"
+      action="Rotate"
+      run={run}
+      close={() => undefined}
+      cancel={close}
+    >
+      <p>
+        A new secret signs from now on. The present one signs beside it for 24 hours, so that the
+        receiver can change over.
+      </p>
+      <label>
+        <input
+          type="checkbox"
+          checked={revokeImmediately}
+          onChange={({ currentTarget }) => setRevoke(currentTarget.checked)}
+        />
+        Revoke the present secrets at once
+      </label>
+    </Confirm>
   );
 }
 
@@ -133,15 +143,17 @@ type SecretProps = { title: string; secret: string; done: () => void };
 /** The only time that a secret is on a page. */
 function Secret({ title, secret, done }: SecretProps) {
   return (
-    <div class="form">
-      <h2>{title}</h2>
-      <p>The signing secret is shown once. Store it where the receiver reads it.</p>
-      <Command text={secret} label="Copy the secret" />
-      <div class="buttons">
-        <button type="button" class="main" onClick={done}>
-          Done
-        </button>
+    <Dialog label={title} close={done} stays>
+      <div class="confirm">
+        <h2>{title}</h2>
+        <p>The signing secret is shown once. Store it where the receiver reads it.</p>
+        <Command text={secret} label="Copy the secret" />
+        <div class="confirm-buttons">
+          <button type="button" class="main" onClick={done}>
+            Done
+          </button>
+        </div>
       </div>
-    </div>
+    </Dialog>
   );
 }

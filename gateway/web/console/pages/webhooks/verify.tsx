@@ -1,11 +1,10 @@
 /** Checks the request that a receiver has refused, and says why. */
 import { useState } from 'preact/hooks';
-import { send } from '../../data/api.ts';
+import { api, sentenceOf } from '../../data/api.ts';
 import type { Verified, Webhook } from '../../data/webhooks.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { State } from '../../parts/state.tsx';
 import { Foreign, Time } from '../../parts/text.tsx';
-import { Form, useSubmit } from './form.tsx';
 
 const HEADERS: [field: string, name: string][] = [
   ['webhookId', 'webhook-id'],
@@ -14,38 +13,69 @@ const HEADERS: [field: string, name: string][] = [
 ];
 
 export function VerifySignature({ webhook, close }: { webhook: Webhook; close: () => void }) {
-  const [found, setFound] = useState<Verified>();
-  const sending = useSubmit(async (form) => {
-    setFound(undefined);
-    const fields = Object.fromEntries(new FormData(form));
-    setFound(await send('POST', `/console/api/v1/webhooks/${webhook.id}/verify`, fields));
+  const [state, setState] = useState<{ isBusy: boolean; found?: Verified; error?: string }>({
+    isBusy: false,
   });
+  const verify = async (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
+    event.preventDefault();
+    const fields = Object.fromEntries(new FormData(event.currentTarget));
+    setState({ isBusy: true });
+    try {
+      const path = `/console/api/v1/webhooks/${webhook.id}/verify`;
+      setState({ isBusy: false, found: await api<Verified>(path, fields) });
+    } catch (error) {
+      setState({ isBusy: false, error: sentenceOf(error) });
+    }
+  };
+  const { isBusy, found, error } = state;
   return (
     <Dialog label="Verify a signature" close={close}>
-      <Form title="Verify a signature" sending={sending} action="Verify">
+      <form class="confirm" onSubmit={verify}>
+        <h2>Verify a signature</h2>
         <p>
           Paste what the receiver got. The service compares it with the secrets of this webhook, and
           stores nothing. Headers may be pasted together, one a line, into any of the fields.
         </p>
-        {HEADERS.map(([field, name]) => (
-          <label key={field}>
-            {name}
-            <input
-              name={field}
-              required
-              autocomplete="off"
-              spellcheck={false}
-              onPaste={(event) => pasteHeaders(event)}
-            />
-          </label>
-        ))}
-        <label>
-          Body, byte for byte
-          <textarea name="body" rows={6} spellcheck={false} />
-        </label>
+        <RequestFields />
+        {error !== undefined && (
+          <p class="error" role="alert">
+            {error}
+          </p>
+        )}
         {found !== undefined && <Result found={found} />}
-      </Form>
+        <div class="confirm-buttons">
+          <button type="button" onClick={close}>
+            Close
+          </button>
+          <button type="submit" class="main" disabled={isBusy}>
+            Verify
+          </button>
+        </div>
+      </form>
     </Dialog>
+  );
+}
+
+function RequestFields() {
+  return (
+    <>
+      {HEADERS.map(([field, name]) => (
+        <label key={field}>
+          {name}
+          <input
+            name={field}
+            required
+            autocomplete="off"
+            spellcheck={false}
+            onPaste={pasteHeaders}
+          />
+        </label>
+      ))}
+      <label>
+        Body, byte for byte
+        <textarea name="body" rows={6} spellcheck={false} />
+      </label>
+    </>
   );
 }
 
