@@ -2,6 +2,9 @@
 import { type Command, flag } from './command.ts';
 import { ownCommand } from './own-command.ts';
 
+/** The built console, which has the page of `tabern dev`. */
+const CONSOLE = new URL('../web/console/gen/', import.meta.url);
+
 export const FUNCTIONS: readonly Command[] = [
   {
     usage: 'init [directory]',
@@ -20,7 +23,8 @@ export const FUNCTIONS: readonly Command[] = [
       flag('--port <port>', 'port to listen on', '14113'),
       flag('--host <host>', 'address to listen on', '127.0.0.1'),
     ],
-    run: async ([entry = ''], given) => (await import('../../runner/cli/dev.ts')).run(entry, given),
+    run: async ([entry = ''], given) =>
+      (await import('../../runner/cli/dev.ts')).run(entry, given, CONSOLE),
   },
   {
     usage: 'publish <entry>',

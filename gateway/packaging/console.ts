@@ -1,6 +1,7 @@
 /**
- * Builds the console, a step of the installation: gateway/web/console/gen/index.html, and its
- * assets under names with a hash of their content, each with a brotli copy beside it.
+ * Builds the console, a step of the installation: gateway/web/console/gen/index.html, dev.html for
+ * `tabern dev`, and their assets under names with a hash of their content, each with a brotli copy
+ * beside it.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -12,6 +13,8 @@ const ASSETS_URL = '/console/assets/';
 /** Threads are built first, since the page contains their names. */
 const THREADS = { log: 'data/log/thread.ts', changes: 'data/changes-thread.ts' };
 const PAGE = { console: 'app/main.tsx', style: 'app/style.css', icon: 'app/icon.svg' };
+
+const DEV = { dev: 'app/dev.tsx' };
 
 const COMMON: BuildOptions = {
   absWorkingDir: SOURCE,
@@ -64,16 +67,24 @@ export async function buildConsole(out: string): Promise<void> {
     LOG_THREAD: JSON.stringify(threads.get('log.js')),
     CHANGES_THREAD: JSON.stringify(threads.get('changes.js')),
   });
-  const template = readFileSync(join(SOURCE, 'index.html'), 'utf8');
-  const html = template.replaceAll(/\/console\/assets\/([\w.]+)/g, (_, name: string) => {
-    const url = page.get(name);
-    if (url === undefined) throw new Error(`index.html names ${name}, which is not built`);
-    return url;
-  });
-  writeFileSync(join(out, 'index.html'), html);
-  for (const path of [join(out, 'index.html'), ...filesOf(assets)]) {
+  // of its own: the page of `tabern dev` loads nothing of the console's pages
+  const dev = await bundle(assets, DEV, { LOG_THREAD: '""', CHANGES_THREAD: '""' });
+  writePage(out, 'index.html', page);
+  writePage(out, 'dev.html', new Map([...page, ...dev]));
+  for (const path of [join(out, 'index.html'), join(out, 'dev.html'), ...filesOf(assets)]) {
     writeFileSync(`${path}.br`, brotliCompressSync(readFileSync(path)));
   }
+}
+
+/** The page, with the built names of its assets. */
+function writePage(out: string, name: string, built: ReadonlyMap<string, string>): void {
+  const template = readFileSync(join(SOURCE, name), 'utf8');
+  const html = template.replaceAll(/\/console\/assets\/([\w.]+)/g, (_, asset: string) => {
+    const url = built.get(asset);
+    if (url === undefined) throw new Error(`${name} names ${asset}, which is not built`);
+    return url;
+  });
+  writeFileSync(join(out, name), html);
 }
 
 /** The URL of each output, by its name without the hash. */

@@ -12,6 +12,7 @@ import { NO_METRICS } from '../../proto/common/metrics.ts';
 import { steadyClock } from '../../proto/common/steady-clock.ts';
 import { ChromeNotFound } from '../browser/find.ts';
 import { onAbort } from '../common/abort.ts';
+import { recordSteps, step } from '../common/steps.ts';
 import { type Config, readConfig } from '../config.ts';
 import type { Invoke, InvokeOutcome } from '../functions/hosts.ts';
 import { JailError } from '../jail/jail.ts';
@@ -20,6 +21,7 @@ import { makeRunDir, sweepRuns } from '../machine/stale-runs.ts';
 import { type SessionParams, sessionSettings, settingsDeps } from '../sessions/browser-settings.ts';
 import { openSession } from '../sessions/session.ts';
 import { CliError } from './config.ts';
+import type { DevStep } from './dev-runs.ts';
 
 /** WebSocket close code. */
 const NORMAL = 1000;
@@ -52,7 +54,8 @@ export type DevMachine = AsyncDisposable & {
   dataDir: string;
   /** Of this process; removed when the machine is closed. */
   runDir: string;
-  run(wanted: DevRun): Promise<InvokeOutcome>;
+  /** The outcome, and the steps that led to it. */
+  run(wanted: DevRun): Promise<{ outcome: InvokeOutcome; steps: DevStep[] }>;
 };
 
 /** Throws CliError with what the machine lacks. */
@@ -91,7 +94,8 @@ export async function openDevMachine(env: Env): Promise<DevMachine> {
 function runner({ chromes, engines, hosts }: Machine, config: Config, log: Log) {
   const deps = settingsDeps(config);
   const engine = engines.invocations.kind;
-  return async ({ session: wanted, params, warn, ...run }: DevRun): Promise<InvokeOutcome> => {
+  const invoke = async (given: DevRun): Promise<InvokeOutcome> => {
+    const { session: wanted, params, warn, ...run } = given;
     const { wanted: chrome, open } = sessionSettings(wanted, engine, { ...deps, warn });
     const options = { chromes, log, now: steadyClock(), components: [open] };
     const session = await openSession(
@@ -104,7 +108,7 @@ function runner({ chromes, engines, hosts }: Machine, config: Config, log: Log) 
       closed.then(session.discard).catch(() => undefined); // reported by the close below
     });
     try {
-      return await hosts.invoke({
+      const request = {
         ...run,
         invocationId: randomUUID(),
         projectId: 'dev',
@@ -113,9 +117,15 @@ function runner({ chromes, engines, hosts }: Machine, config: Config, log: Log) 
         signingKey: randomBytes(32).toString('base64url'),
         region: REGION,
         relay: session.relay,
-      });
+      };
+      return await step('handler', () => hosts.invoke(request));
     } finally {
       await session.close(NORMAL, 'the invocation has ended', false).finally(session.discard);
     }
   };
+  return (given: DevRun) =>
+    recordSteps(async (taken) => {
+      const outcome = await invoke(given);
+      return { outcome, steps: taken() };
+    });
 }

@@ -7,6 +7,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigError, type Place } from '../../proto/common/env.ts';
 import { INVOCATION_TIMEOUT_DEFAULT_S } from '../../proto/common/limits.ts';
+import { steadyClock } from '../../proto/common/steady-clock.ts';
 import { plain, tenantText } from '../../proto/terminal/text.ts';
 import { BuildFailure } from '../builds/build-failure.ts';
 import { readManifests } from '../builds/manifest.ts';
@@ -18,7 +19,15 @@ import type { SessionParams } from '../sessions/browser-settings.ts';
 import { logText } from './api.ts';
 import { type Options, runHere, signalOf, type Terminal } from './config.ts';
 import { type DevMachine, openDevMachine } from './dev-machine.ts';
-import { type DevOutcome, openDevServer } from './dev-server.ts';
+import { openDevPages } from './dev-pages.ts';
+import {
+  type DevOutcome,
+  type DevRecord,
+  type DevRuns,
+  type DevStep,
+  openDevRuns,
+} from './dev-runs.ts';
+import { type DevWanted, openDevServer, urlOf } from './dev-server.ts';
 import { entryOf } from './publish.ts';
 import { watchSources } from './watch.ts';
 
@@ -28,25 +37,32 @@ type Config = SessionParams & { timeout?: number };
 /** A bundle and the functions that it defines. */
 type Built = { bundle: Bundle; functions: ReadonlyMap<string, Config> };
 type Deps = { entrypoint: string; machine: DevMachine; terminal: Terminal; signal: AbortSignal };
+/** Where runs are recorded, and the address of the page of one; without a page there is none. */
+type Recorder = { runs: DevRuns; addressOf(id: string): string | undefined };
 
-/** Exit code 0 when a signal ended the command. */
-export function run(argument: string, options: Options): Promise<number> {
+/** Exit code 0 when a signal ended the command. `pages`: the folder of the built console. */
+export function run(argument: string, options: Options, pages: URL): Promise<number> {
   const signal = signalOf('SIGINT', 'SIGTERM', 'SIGHUP');
   return runHere(async (terminal, env) => {
     const where = placeOf(options);
     const entrypoint = await entryOf(argument, terminal.cwd);
     await using machine = await openDevMachine(env);
-    return await dev(where, { entrypoint, machine, terminal, signal });
+    return await dev(where, { entrypoint, machine, terminal, signal }, pages);
   });
 }
 
-async function dev(where: Place, deps: Deps): Promise<number> {
+async function dev(where: Place, deps: Deps, folder: URL): Promise<number> {
   const { machine, terminal, signal } = deps;
   const project = new Project(deps);
+  const runs = openDevRuns(steadyClock());
+  const names = () => [...(project.built?.functions.keys() ?? [])];
+  const pages = openDevPages(folder, { runs, names });
+  const addressOf = (id: string) => pages && urlOf(where) + pages.pathOf(id);
   await using server = await openDevServer(where, {
     problem: () => project.problem,
     has: (name) => project.built?.functions.has(name) === true,
-    run: (name, params, gone) => invoke({ name, params, gone }, project.built, deps),
+    run: (wanted, gone) => recorded({ ...wanted, gone, runs, addressOf }, project.built, deps),
+    pages,
   });
   await using _watch = await watchSources(terminal.cwd, {
     except: machine.dataDir,
@@ -55,6 +71,7 @@ async function dev(where: Place, deps: Deps): Promise<number> {
   });
   await project.build();
   terminal.print(`listening on ${server.url}`);
+  if (pages) terminal.say(`runs: ${server.url}/console`);
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));
   terminal.say('ending');
   await project.building;
@@ -171,11 +188,36 @@ async function bundled(outFile: string, { entrypoint, machine, terminal, signal 
 
 // --- an invocation ---
 
-async function invoke(
-  { name, params, gone }: { name: string; params: object; gone: AbortSignal },
+type Asked = DevWanted & { gone: AbortSignal };
+
+/** With the address of its page, when it has ended. */
+async function recorded(
+  { runs, addressOf, ...asked }: Asked & Recorder,
   built: Built | undefined,
-  { machine, terminal: { say }, signal }: Deps,
+  deps: Deps,
 ): Promise<DevOutcome> {
+  const record = runs.begin(asked.name, asked.params);
+  asked.begun?.(record.id);
+  let ended: Ended | undefined;
+  try {
+    ended = await invoke(asked, built, { ...deps, add: record.add });
+    return ended.outcome;
+  } finally {
+    const message = 'it could not run; the terminal of tabern dev has the reason';
+    const failure = { message, type: 'Error', stackTrace: [message] };
+    record.end(ended?.outcome ?? { failure }, ended?.steps ?? []);
+    const address = addressOf(record.id);
+    if (address !== undefined) deps.terminal.say(`  ${address}`);
+  }
+}
+
+type Ended = { outcome: DevOutcome; steps: DevStep[] };
+
+async function invoke(
+  { name, params, gone }: Asked,
+  built: Built | undefined,
+  { machine, terminal: { say }, signal, add }: Deps & Pick<DevRecord, 'add'>,
+): Promise<Ended> {
   const session = built?.functions.get(name);
   if (!built || !session) throw new Error('no such function');
   // not AbortSignal.timeout: its listeners stay in memory until the time is over
@@ -190,20 +232,21 @@ async function invoke(
     params,
     session,
     onLines(lines) {
+      add(lines);
       for (const line of lines) say(`  ${logText(line, process.stderr)}`);
     },
     warn: (message) => say(`  warning: ${plain(message)}`),
     signal: AbortSignal.any([gone, signal, late.signal]),
   });
-  const outcome = await running.finally(() => clearTimeout(timer));
+  const { outcome, steps } = await running.finally(() => clearTimeout(timer));
   if (outcome.type === 'result') {
     say(`${plain(name)} completed in ${sinceMs(began)} ms`);
-    return { json: outcome.json };
+    return { outcome: { json: outcome.json }, steps };
   }
   const failure = failureOf(outcome, late.signal.aborted);
   say(`${plain(name)} failed after ${sinceMs(began)} ms`);
   for (const line of shown(failure.stackTrace.join('\n'))) say(`  ${line}`);
-  return { failure };
+  return { outcome: { failure }, steps };
 }
 
 function failureOf(outcome: Exclude<InvokeOutcome, { type: 'result' }>, isLate: boolean) {

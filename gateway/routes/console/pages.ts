@@ -8,6 +8,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import type Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
+import { CONSOLE_HEADERS } from '../../../proto/network/console-headers.ts';
 import type { State } from '../../http/auth.ts';
 import { routeNotFound } from '../pages.ts';
 import { refuseUnserved } from '../unserved.ts';
@@ -21,28 +22,6 @@ const ASSET_CACHE = 'public, max-age=31536000, immutable';
 /** Not `/console/api` and `/console/assets`. */
 const PAGES_NAME = '/console/*'; // in metrics and spans
 const PAGES = /^\/console(?:\/(?!(?:api|assets)(?:\/|$)).*)?$/;
-
-/** Of every answer of the console. It runs no inline code, and embeds live views. */
-const HEADERS = {
-  'content-security-policy': [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self' data: blob:",
-    "media-src 'self' blob:",
-    "connect-src 'self'",
-    "font-src 'self'",
-    "frame-src 'self'",
-    "worker-src 'self'",
-    "base-uri 'none'",
-    "form-action 'self'",
-    "frame-ancestors 'none'",
-    "require-trusted-types-for 'script'",
-  ].join('; '),
-  // With `no-referrer` a form would send `Origin: null`.
-  'referrer-policy': 'same-origin',
-  'cross-origin-opener-policy': 'same-origin',
-} as const;
 
 type Asset = { type: string; plain: Buffer; brotli: Buffer | undefined; etag: string };
 type Files = { page: Asset; assets: ReadonlyMap<string, Asset> };
@@ -64,7 +43,7 @@ export function readConsole(folder = BUILT): ConsoleFiles {
 
 /** Headers of every answer of the console, errors included. */
 export const consoleHeaders: Middleware = (ctx, next) => {
-  if (`${ctx.path}/`.startsWith('/console/')) ctx.set(HEADERS);
+  if (`${ctx.path}/`.startsWith('/console/')) ctx.set(CONSOLE_HEADERS);
   return next();
 };
 

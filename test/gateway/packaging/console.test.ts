@@ -39,7 +39,7 @@ built('each file has a brotli copy, and names no other origin, eval or HTML text
   const names = readdirSync(join(dir.path, 'assets')).filter((name) => !name.endsWith('.br'));
   equal(
     [...new Set(names.map((name) => name.split('-')[0]))],
-    ['changes', 'console', 'icon', 'log', 'part', 'style'],
+    ['changes', 'console', 'dev', 'icon', 'log', 'part', 'style'],
   );
   for (const name of names) {
     const bytes = readFileSync(join(dir.path, 'assets', name));
@@ -50,8 +50,10 @@ built('each file has a brotli copy, and names no other origin, eval or HTML text
     is(loads, null, name);
     is(/\beval\(|new Function\(/.test(text), false, name);
   }
-  const page = readFileSync(join(dir.path, 'index.html'), 'utf8');
-  is(/<script(?![^>]*src=)|<style|style=|\son\w+=/.test(page), false);
+  for (const name of ['index.html', 'dev.html']) {
+    const page = readFileSync(join(dir.path, name), 'utf8');
+    is(/<script(?![^>]*src=)|<style|style=|\son\w+=/.test(page), false, name);
+  }
 });
 
 built('a second build has the same names', async () => {

