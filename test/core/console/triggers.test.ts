@@ -61,6 +61,31 @@ test('a session is told at its start, at the request of its end, and at its end'
   assert.equal(await told(() => store.completeSession(end)), ['sessions 1']);
 });
 
+test('keys, extensions and downloads are told when they are added and removed', async () => {
+  await using app = await openWatched();
+  const { told, store, db, projectId, clock } = app;
+  const at = clock.now();
+  const key = { hash: Buffer.from('h'), projectId, publicId: 'public01', name: '', at };
+  assert.equal(await told(() => store.addApiKey(key)), ['keys 1']);
+  assert.equal(await told(() => store.useApiKey({ id: 'public01', at })), [], 'a use is no change');
+  assert.equal(await told(() => store.revokeApiKey({ id: 'public01', at })), ['keys 1']);
+  const blob = (id: string, kind: string) =>
+    db.exec(`INSERT INTO blobs (id, project_id, kind, size, sha256, created_at)
+      VALUES ('${id}', '${projectId}', '${kind}', 1, 'a', 0)`);
+  blob('b1', 'EXTENSION');
+  blob('b2', 'DOWNLOAD');
+  const extension = { id: newId(), projectId, blobId: 'b1', fileName: 'a.zip', at };
+  assert.equal(await told(() => store.createExtension(extension, 9)), ['extensions 1']);
+  assert.equal(await told(() => store.deleteExtension({ ...extension, at })), ['extensions 1']);
+  const id = newId();
+  const download = () =>
+    db.exec(`PRAGMA foreign_keys = OFF;
+      INSERT INTO downloads (id, session_id, project_id, blob_id, filename, mime_type, size, sha256,
+        created_at) VALUES ('${id}', 's', '${projectId}', 'b2', 'a', 'b', 1, 'a', 0)`);
+  assert.equal(await told(download), ['downloads 1']);
+  assert.equal(await told(() => store.deleteDownload({ id, projectId })), ['downloads 1']);
+});
+
 test('many changes are told without ids, and none after the last watch', async () => {
   await using app = await openWatched();
   const { told, store, projectId } = app;

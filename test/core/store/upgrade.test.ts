@@ -94,6 +94,51 @@ for (const release of RELEASES) {
   });
 }
 
+test('an upgrade sums the usage of the rows that are there, and counts each once', () => {
+  const db = new Sqlite(':memory:');
+  const done = readdirSync(SCHEMA)
+    .sort()
+    .filter((name) => name < '0023');
+  db.exec('CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT');
+  for (const name of done) {
+    db.exec(readFileSync(join(SCHEMA, name), 'utf8'));
+    db.exec(`INSERT INTO migrations VALUES (${Number(name.slice(0, 4))}, '${name}')`);
+  }
+  const day = 20_000 * 86_400_000;
+  const session = (id: string, started: number | null, ended: number | null) =>
+    db.exec(`INSERT INTO sessions (id, project_id, status, region, params, proxy_bytes, created_at,
+        updated_at, started_at, ended_at, expires_at)
+      VALUES ('${id}', 'p', 'COMPLETED', 'r', '{}', 5, 0, 0, ${started}, ${ended}, 0)`);
+  db.pragma('foreign_keys = OFF');
+  db.exec(`INSERT INTO projects (id, name, default_timeout, concurrency, created_at, updated_at,
+      past_minutes, past_proxy_bytes) VALUES ('p', 'p', 900, 25, 0, 0, 100, 7)`);
+  session('s1', day, day + 61_000);
+  session('s2', null, day + 1_000);
+  session('s3', day, null);
+  const invocation = (id: string, of: string, status: string) =>
+    db.exec(`INSERT INTO invocations (id, project_id, function_id, version_id, session_id, region,
+        status, params, timeout_ms, created_at, updated_at, ended_at, expires_at)
+      VALUES ('${id}', 'p', 'f', 'v', '${of}', 'r', '${status}', '{}', 1, 0, 0, ${day}, 0)`);
+  invocation('i1', 's1', 'COMPLETED');
+  invocation('i2', 's2', 'FAILED');
+  migrate(db);
+  const sums = { sessions: 1, minutes: 2, proxy_bytes: 5, runs: 2, failed_runs: 1 };
+  const of = { project_id: 'p', day: 20_000 };
+  assert.equal(db.prepare('SELECT * FROM usage_days').all(), [{ ...of, ...sums }]);
+  assert.equal(db.prepare('SELECT * FROM usage_function_days').all(), [
+    { ...of, function_id: 'f', ...sums },
+  ]);
+  const past = db.prepare(
+    'SELECT past_minutes AS minutes, past_proxy_bytes AS bytes FROM projects',
+  );
+  assert.equal(past.get(), { minutes: 102, bytes: 12 });
+  db.exec(`UPDATE sessions SET ended_at = ${day + 1} WHERE id = 's3'`);
+  assert.equal(past.get(), { minutes: 103, bytes: 17 });
+  db.exec(`UPDATE sessions SET ended_at = ${day + 2} WHERE id = 's3'`);
+  assert.equal(past.get(), { minutes: 103, bytes: 17 }, 'a session ends once');
+  db.close();
+});
+
 test('each migration leads to the newest schema, and none runs twice', () => {
   const newest = new Sqlite(':memory:');
   migrate(newest);

@@ -49,6 +49,7 @@ test('each operation on another project’s object is a 404, and changes nothing
   const settings = (value: object) => json({ browserSettings: value });
   const asked: [method: string, path: string, options?: Options][] = [
     ['GET', own],
+    ['GET', `/console/api/v1/downloads/${app.download}/content`],
     ['POST', own, json({ status: 'REQUEST_RELEASE' })],
     ['DELETE', own],
     ...[

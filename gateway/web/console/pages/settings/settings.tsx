@@ -1,13 +1,14 @@
 /** API keys of the project; its limits and retention times, which only the operator changes. */
 import type { ComponentChildren } from 'preact';
-import { lengthText } from '../../data/format.ts';
+import { bytesText, lengthText } from '../../data/format.ts';
 import type { Settings } from '../../data/types.ts';
 import { Failure, useLoad } from '../../parts/load.tsx';
 import { Foreign, Id, Time } from '../../parts/text.tsx';
 import { Keys } from './keys.tsx';
 
-const MIB = 'MiB';
-const LIMITS: readonly [name: string, word: string, unit?: string][] = [
+const MIB = 1 << 20;
+/** `unit`: of a limit in bytes. */
+const LIMITS: readonly [name: string, word: string, unit?: number][] = [
   ['sessions', 'Sessions at once'],
   ['invocations', 'Runs at once'],
   ['queue', 'Runs and builds that wait'],
@@ -54,7 +55,7 @@ function Facts({ settings }: { settings: Settings }) {
       <Group title="Limits">
         {LIMITS.map(([name, word, unit]) => (
           <Fact key={name} name={word}>
-            {(limits[name] ?? 0).toLocaleString('en')} {unit}
+            {limitText(limits[name] ?? 0, unit)}
           </Fact>
         ))}
         <Fact name="Extensions">{settings.extensionsMax}</Fact>
@@ -106,6 +107,10 @@ function Whose() {
       The operator sets these. <code>tabern config</code> shows the settings of the service.
     </p>
   );
+}
+
+function limitText(value: number, unit: number | undefined): string {
+  return unit === undefined ? value.toLocaleString('en') : bytesText(value * unit);
 }
 
 /** `30 min`, `2 h`. */

@@ -58,9 +58,9 @@ function Days({ usage: { days, browserMinutes, proxyBytes } }: { usage: Usage })
   return (
     <section aria-label={`The last ${days.length} days`}>
       <p class="fact">
-        The last {days.length} days in UTC. A session and a run count on the day of their end. Since
+        The last {days.length} days in UTC; sessions and runs count on the day of their end. Since
         the project was made: {numberText(browserMinutes)} browser minutes and{' '}
-        {bytesText(proxyBytes)} through proxies, with what runs now.
+        {bytesText(proxyBytes)} through proxies, running sessions included.
       </p>
       <div class="days">
         <DayBars
