@@ -152,7 +152,11 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     blobs: behind(SERVICES.blobs, blobService(content), everybody),
     runners: behind(SERVICES.runners, runners, onlyRunners),
     deliveries: behind(SERVICES.deliveries, deliveries, onlyGateways),
-    console: behind(SERVICES.console, consoleService({ ...deps, isRevoked }), onlyProjects),
+    console: behind(
+      SERVICES.console,
+      consoleService({ ...deps, signingKeys, isRevoked }),
+      onlyProjects,
+    ),
     audit: behind(SERVICES.audit, auditService(store), projectsAndOperators),
     consoleSettings: behind(SERVICES.consoleSettings, settings, onlyProjects),
     consoleLogins: behind(SERVICES.consoleLogins, consoleLoginService(deps), onlyGateways),

@@ -25,6 +25,7 @@ import { routeOf, transcoder } from './rest/transcode.ts';
 import { watchChanges } from './routes/console/changes.ts';
 import { addLogins } from './routes/console/login.ts';
 import { addConsolePages, type ConsoleFiles, consoleHeaders } from './routes/console/pages.ts';
+import { addRunningSessions } from './routes/console/running.ts';
 import { addShares } from './routes/console/shares.ts';
 import { addDocs } from './routes/docs.ts';
 import { BUILDS_PATH, createBuild } from './routes/files/builds.ts';
@@ -136,6 +137,7 @@ function addConsole(router: Router<State>, deps: Omit<GatewayDeps, 'guard' | 'lo
   addShares(router, deps);
   router.get(DOWNLOAD_CONTENT_ROUTE, getDownloadContent(deps.clients));
   router.get('/console/api/v1/changes', watchChanges({ ...deps, heartbeatMs }));
+  addRunningSessions(router, deps);
   if (files !== undefined) addConsolePages(router, files);
 }
 

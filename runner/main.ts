@@ -10,6 +10,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { SOCKET_PATH_MAX_BYTES } from '../proto/common/limits.ts';
 import { type Log, openLog } from '../proto/common/log.ts';
+import type { Metrics } from '../proto/common/metrics.ts';
 import { retry } from '../proto/common/retry.ts';
 import { steadyClock } from '../proto/common/steady-clock.ts';
 import { endTracing, startTracing } from '../proto/common/tracing.ts';
@@ -54,7 +55,14 @@ const REFUSED: readonly string[] = ['API_KEY_MISSING', 'API_KEY_INVALID', 'TOKEN
 
 type Ends = Pick<RunnerContext, 'ending' | 'stopped'>;
 type Core = Pick<RunnerContext, 'call'> & { clients: Clients };
-type Started = { config: Config; log: Log; ends: Ends; core: Core; machine: Machine };
+type Started = {
+  config: Config;
+  log: Log;
+  ends: Ends;
+  core: Core;
+  metrics: Metrics;
+  machine: Machine;
+};
 
 /** Another process registered as this runner. */
 class SupersededError extends OperatorError {
@@ -100,11 +108,11 @@ async function runRunner(config: Config, log: Log, ends: Ends): Promise<void> {
   };
   const metrics = await runnerMetrics(config.metricsListen, log, closing);
   const machine = await openMachine({ config, log, metrics, runDir, closing });
-  await lease({ config, log, ends, core, machine });
+  await lease({ config, log, ends, core, metrics, machine });
 }
 
 /** Registers and works until the runner ends. */
-async function lease({ config, log, ends, core, machine }: Started): Promise<void> {
+async function lease({ config, log, ends, core, metrics, machine }: Started): Promise<void> {
   const caches = await openCaches(config, core, log);
   const identity = { runnerId: runnerId(config.dataDir, log), instanceId: randomUUID() };
   const where = config.listen ?? join(machine.runDir, 'http.sock');
@@ -131,10 +139,11 @@ async function lease({ config, log, ends, core, machine }: Started): Promise<voi
     onSuperseded,
     openThread: (listener) => openLeaseThread({ config, runner: identity, leaseMs }, listener),
     isBrowserFailing: machine.isBrowserFailing,
+    browser: machine.browser,
     onFailed: (error) => failed.abort(error),
     stopped: runner.stopped,
   });
-  const kinds = workKinds({ config, machine, caches, runner, server });
+  const kinds = workKinds({ config, metrics, machine, caches, runner, server });
   const { jail, cgroups } = machine;
   log.info({ ...identity, sandbox: jail.level, cgroups }, 'runner is ready');
   const { clients, call } = core;
@@ -160,16 +169,18 @@ type WorkKind = Pick<LoopOptions, 'kind' | 'max' | 'announce' | 'run'>;
 /** The options of each kind's work loop. */
 function workKinds(options: {
   config: Config;
+  metrics: Metrics;
   machine: Machine;
   caches: Awaited<ReturnType<typeof openCaches>>;
   runner: RunnerContext;
   server: SessionServer;
 }): WorkKind[] {
-  const { config, machine, caches, runner, server } = options;
+  const { config, metrics, machine, caches, runner, server } = options;
   const { chromes, engines, hosts, jail, recordings } = machine;
   const { bundles, extensions, installed } = caches;
   const settings = settingsDeps(config);
-  const shared = { runner, chromes, sessionServer: server, recordings, extensions, settings };
+  const browser = { chromes, recordings, extensions, settings, metrics };
+  const shared = { runner, sessionServer: server, ...browser };
   const invocationDeps = { ...shared, engine: engines.invocations.kind, bundles, hosts };
   const times = { connectMs: CONNECT_MS, idleMs: IDLE_MS, graceMs: config.sessionGraceMs };
   const sessionDeps = { ...shared, engine: engines.sessions.kind, times };

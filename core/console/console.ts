@@ -2,7 +2,10 @@
 import type { ConsoleServiceService } from '../../proto/gen/tabern/v1/console.pb.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import type { Sealer } from '../common/sealer.ts';
+import type { Disk } from '../files/disk-space.ts';
+import type { Readiness } from '../maintenance/readiness.ts';
 import type { IsRevoked } from '../projects/revoked-keys.ts';
+import type { SigningKeys } from '../sessions/signing-keys.ts';
 import type { Store } from '../store/types.ts';
 import { consoleChanges } from './changes.ts';
 import { consoleDeliveries } from './deliveries.ts';
@@ -18,6 +21,9 @@ import { consoleWork } from './work.ts';
 
 export type ConsoleDeps = {
   store: Store;
+  signingKeys: Pick<SigningKeys, 'of'>;
+  disk: Pick<Disk, 'freeBytes' | 'isLow'>;
+  readiness: Pick<Readiness, 'runners' | 'browsers'>;
   isRevoked: IsRevoked;
   sealer: Sealer;
   now: () => number;
@@ -33,7 +39,7 @@ export function consoleService(
   const { store } = deps;
   return {
     ...consoleOverview(deps),
-    ...consoleSessions(store),
+    ...consoleSessions(deps),
     ...consoleSessionEvents(store),
     ...consoleWork(store),
     ...consoleFunctions(deps),

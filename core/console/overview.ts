@@ -12,10 +12,14 @@ import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import type { ConsoleCountsWanted, OverviewRow, Position } from '../store/types/console.ts';
 import type { Store } from '../store/types.ts';
 import { optionalId, rangeOf } from './filters.ts';
+import { serviceState } from './service-state.ts';
 import { causeOf } from './work.ts';
 
 type Handlers = Service<typeof ConsoleServiceService, ProjectCaller>;
-type Options = { store: Pick<Store, 'consoleOverview' | 'consoleCounts'>; now: () => number };
+type Options = Parameters<typeof serviceState>[0] & {
+  store: Pick<Store, 'consoleOverview' | 'consoleCounts'>;
+  now: () => number;
+};
 
 const DAY_MS = 86_400_000;
 /** In seconds. Source: console.proto. */
@@ -31,20 +35,19 @@ const COUNTS_MAX = 10_000;
 
 /** What may be grouped by what. Source: console.proto. */
 const GROUPS: Readonly<Record<ConsoleCountsWanted['kind'], readonly string[]>> = {
-  sessions: ['status'],
+  sessions: ['status', 'reason'],
   invocations: ['status', 'function'],
   builds: ['status'],
   deliveries: ['status', 'webhook'],
 };
 
-export function consoleOverview({
-  store,
-  now,
-}: Options): Pick<Handlers, 'getOverview' | 'countBy'> {
+export function consoleOverview(options: Options): Pick<Handlers, 'getOverview' | 'countBy'> {
+  const { store, now } = options;
   return {
     async getOverview(_, { projectId }) {
       const found = await store.consoleOverview({ projectId, since: now() - DAY_MS });
-      return toProto(projectId, orNotFound(found, 'Project', projectId));
+      const overview = toProto(projectId, orNotFound(found, 'Project', projectId));
+      return { ...overview, service: serviceState(options) };
     },
 
     async countBy(request, { projectId, call }) {
@@ -113,7 +116,7 @@ function timeOf({ at }: { at: Date | undefined }): number {
 function toProto(
   projectId: string,
   { name, failingFunctions, failingWebhooks, ...same }: OverviewRow,
-): ConsoleServiceGetOverviewResponse {
+): Omit<ConsoleServiceGetOverviewResponse, 'service'> {
   return {
     ...same,
     projectId,

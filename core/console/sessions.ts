@@ -4,27 +4,40 @@ import type {
   ConsoleSession,
 } from '../../proto/gen/tabern/v1/console.pb.ts';
 import { dateOf } from '../api/answers.ts';
-import { orNotFound } from '../api/checks.ts';
+import { inRange, orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { pathId } from '../common/ids.ts';
 import { parseQuery } from '../sessions/metadata-query.ts';
+import type { SigningKeys } from '../sessions/signing-keys.ts';
 import type { ConsoleSessionRow } from '../store/types/console.ts';
 import type { Store } from '../store/types.ts';
 import { cursorAfter, listOf, optionalId } from './filters.ts';
 
 type Handlers = Service<typeof ConsoleServiceService, ProjectCaller>;
 
-export function consoleSessions(
-  store: Pick<Store, 'consoleSessions' | 'consoleSession'>,
-): Pick<Handlers, 'listSessions' | 'getSession'> {
+/** Source: console.proto. */
+const RUNNING_IDS = { min: 1, max: 100 };
+const REGION_CHARS = { min: 1, max: 32, unit: ' characters' };
+
+type Options = {
+  store: Pick<Store, 'consoleSessions' | 'consoleSession' | 'consoleRunning'>;
+  signingKeys: Pick<SigningKeys, 'of'>;
+};
+
+export function consoleSessions({
+  store,
+  signingKeys,
+}: Options): Pick<Handlers, 'listSessions' | 'getSession' | 'listRunningSessions'> {
   return {
-    async listSessions({ status, q, functionId, contextId, ...page }, { projectId }) {
+    async listSessions({ status, q, functionId, contextId, region, ...page }, { projectId }) {
+      if (region !== undefined) inRange('region', region.length, REGION_CHARS);
       const owner = { projectId, list: 'sessions' };
       const found = await store.consoleSessions({
         ...listOf(owner, page),
         status,
         functionId: optionalId('functionId', functionId),
         contextId: optionalId('contextId', contextId),
+        region,
         metadata: q === undefined ? undefined : parseQuery(q),
       });
       return { sessions: found.rows.map(toProto), nextCursor: cursorAfter(owner, found) };
@@ -34,6 +47,13 @@ export function consoleSessions(
       const id = pathId('id', text);
       const row = await store.consoleSession({ id, projectId });
       return { session: toProto(orNotFound(row, 'Session', id)) };
+    },
+
+    async listRunningSessions({ ids: texts }, { projectId, keyId }) {
+      inRange('ids', texts.length, RUNNING_IDS);
+      const ids = [...new Set(texts.map((text) => pathId('ids', text)))];
+      const running = await store.consoleRunning({ projectId, ids });
+      return { sessions: running.map((id) => ({ id, signingKey: signingKeys.of(id, keyId) })) };
     },
   };
 }

@@ -6,6 +6,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Log } from '../../proto/common/log.ts';
 import type { HealthCheck, HealthServiceService } from '../../proto/gen/tabern/v1/health.pb.ts';
+import type { RunnerBrowser } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
 import type { Disk } from '../files/disk-space.ts';
 import type { Store } from '../store/types.ts';
@@ -21,26 +22,51 @@ const WAS_SET =
 const RUNNERS_MAX = 1_000;
 
 export type Readiness = {
-  /** Records a runner's report; `browserFailed` is undefined without a report on its browser. */
-  record(runner: { runnerId: string; browserFailed?: boolean | undefined }): void;
+  /** Records a runner's report; what it does not report is as before. */
+  record(runner: Report): void;
   /** Runners that reported within a lease's time, and those of them whose browser starts. */
   runners(): { present: number; able: number };
+  /** The Chromes of the runners that reported within a lease's time. */
+  browsers(): ReportedBrowser[];
 };
+
+/** `startedAt`: when one started last, by core's time. */
+export type ReportedBrowser = Pick<RunnerBrowser, 'product' | 'buildMs' | 'spares'> & {
+  startedAt: number;
+};
+type Report = {
+  runnerId: string;
+  browserFailed?: boolean | undefined;
+  browser?: RunnerBrowser | undefined;
+};
+type Known = { at: number; browserFailed: boolean; browser: ReportedBrowser | undefined };
 
 export function openReadiness(options: { now: () => number; leaseMs: number }): Readiness {
   const { now, leaseMs } = options;
-  const known = new LRUCache<string, { at: number; browserFailed: boolean }>({ max: RUNNERS_MAX });
+  const known = new LRUCache<string, Known>({ max: RUNNERS_MAX });
+  const recent = () => [...known.values()].filter(({ at }) => now() - at <= leaseMs);
   return {
-    record({ runnerId, browserFailed }) {
-      const before = known.get(runnerId)?.browserFailed ?? false;
-      known.set(runnerId, { at: now(), browserFailed: browserFailed ?? before });
+    record({ runnerId, browserFailed, browser }) {
+      const before = known.get(runnerId);
+      const at = now();
+      known.set(runnerId, {
+        at,
+        browserFailed: browserFailed ?? before?.browserFailed ?? false,
+        browser: browser === undefined ? before?.browser : reported(browser, at),
+      });
     },
     runners() {
-      const recent = [...known.values()].filter(({ at }) => now() - at <= leaseMs);
-      const able = recent.filter(({ browserFailed }) => !browserFailed);
-      return { present: recent.length, able: able.length };
+      const present = recent();
+      const able = present.filter(({ browserFailed }) => !browserFailed);
+      return { present: present.length, able: able.length };
     },
+    browsers: () => recent().flatMap(({ browser }) => browser ?? []),
   };
+}
+
+function reported(browser: RunnerBrowser, at: number): ReportedBrowser {
+  const { product, buildMs, spares, startedAgoMs } = browser;
+  return { product, buildMs, spares, startedAt: at - startedAgoMs };
 }
 
 export function healthService(options: {

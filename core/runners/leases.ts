@@ -12,6 +12,7 @@ import type { Log } from '../../proto/common/log.ts';
 import type {
   ExtensionWork,
   LeaseWorkRequest,
+  RunnerBrowser,
   RunnerServiceService,
   Work,
 } from '../../proto/gen/tabern/v1/runners.pb.ts';
@@ -102,13 +103,14 @@ export function runnerService(
       return { work };
     },
 
-    async renewLeases({ runnerId, instanceId, leaseIds, browserFailed }) {
+    async renewLeases({ runnerId, instanceId, leaseIds, browserFailed, browser }) {
       checkHolder({ runnerId, instanceId });
       if (leaseIds.length > RUNNER_BATCH_MAX)
         throw invalidField('leaseIds', `must be at most ${RUNNER_BATCH_MAX}.`);
+      checkBrowser(browser);
       const wanted = { runnerId, instanceId, leaseIds, leaseMs, at: now() };
       const kept = await store.renewLeases(wanted);
-      readiness.record({ runnerId, browserFailed });
+      readiness.record({ runnerId, browserFailed, browser });
       return { leaseIds: kept };
     },
 
@@ -146,6 +148,15 @@ export function runnerService(
 function checkHolder({ runnerId, instanceId }: { runnerId: string; instanceId: string }): void {
   inRange('runnerId', runnerId.length, NAME_LENGTH);
   inRange('instanceId', instanceId.length, NAME_LENGTH);
+}
+
+/** Source: runners.proto. */
+function checkBrowser(browser: RunnerBrowser | undefined): void {
+  if (browser === undefined) return;
+  inRange('browser.product', browser.product.length, { max: 128, unit: ' characters' });
+  for (const name of ['buildMs', 'startedAgoMs'] as const) {
+    inRange(`browser.${name}`, browser[name], { max: Number.MAX_SAFE_INTEGER });
+  }
 }
 
 function kindOf(kind: LeaseWorkRequest['kind']): WorkKind {

@@ -57,6 +57,8 @@ export type Chrome = {
   exited: Promise<Exit>;
   /** The exceeded limit that ended it, once its pipe is closed. */
   exitReason(): string | undefined;
+  /** Used by all of its processes a few seconds ago; undefined without a limit of its memory. */
+  memoryBytes(): number | undefined;
   /**
    * Lets it write its profile and exit; kills it after `timeoutMs`, 2 s by default. Settles with
    * `exited`.
@@ -150,6 +152,7 @@ async function launchIn(place: Place): Promise<Chrome> {
     proxies,
     exited,
     exitReason: why,
+    memoryBytes: () => jailed.memoryBytes?.(),
     kill() {
       isClosing = true;
       jailed.kill();

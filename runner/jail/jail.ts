@@ -59,6 +59,8 @@ export type Jailed = {
   kill(): void;
   /** The exceeded limit that ended it, such as `it used more than 256 MiB of memory`. */
   exitReason?(): string | undefined;
+  /** Used by the whole tree a few seconds ago; undefined where nothing watches it. */
+  memoryBytes?(): number | undefined;
 };
 
 export type Jail = {

@@ -42,7 +42,7 @@ export function withMemoryLimit(jail: Jail, groups?: Groups): Jail {
       });
       const exitReason = (): string | undefined =>
         look() ? `it used more than ${maxBytes / 2 ** 20} MiB of memory` : undefined;
-      return { ...jailed, exited, exitReason };
+      return { ...jailed, exited, exitReason, memoryBytes: () => watch?.bytes };
     },
   };
 }

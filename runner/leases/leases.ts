@@ -6,6 +6,7 @@
  */
 import inspector from 'node:inspector';
 import type { Log } from '../../proto/common/log.ts';
+import type { RunnerBrowser } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { onAbort } from '../common/abort.ts';
 import type { FromThread, ToThread } from './renewals.ts';
 
@@ -68,6 +69,8 @@ export function openLeases(options: {
   openThread(listener: LeaseListener): LeaseThread;
   log: Log;
   isBrowserFailing(): boolean;
+  /** For core's overview. */
+  browser?(): RunnerBrowser | undefined;
   /** A newer instance of this runner has registered. */
   onSuperseded(): void;
   /** No lease can be renewed any more. */
@@ -125,7 +128,8 @@ export function openLeases(options: {
   };
   const beat = (): void => {
     const isInspected = inspector.url() !== undefined;
-    thread.send({ type: 'beat', isBrowserFailing: options.isBrowserFailing(), isInspected });
+    const isBrowserFailing = options.isBrowserFailing();
+    thread.send({ type: 'beat', isBrowserFailing, browser: options.browser?.(), isInspected });
   };
   beat();
   const beating = setInterval(beat, BEAT_MS).unref();

@@ -7,6 +7,7 @@
 import { RUNNER_BATCH_MAX } from '../../proto/common/limits.ts';
 import type { Log } from '../../proto/common/log.ts';
 import { pause } from '../../proto/common/pause.ts';
+import type { RunnerBrowser } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
@@ -21,7 +22,12 @@ export type ToThread =
    * The main thread is not blocked. `isInspected`: a debugger can stop it. Core receives the state
    * of Chrome with each renewal.
    */
-  | { type: 'beat'; isBrowserFailing: boolean; isInspected: boolean };
+  | {
+      type: 'beat';
+      isBrowserFailing: boolean;
+      browser?: RunnerBrowser | undefined;
+      isInspected: boolean;
+    };
 
 export type FromThread =
   /** A renewal of these was answered for the first time. */
@@ -53,11 +59,12 @@ export function openRenewals(options: {
   const renewed = new Map<string, Renewed>();
   const acknowledging = new Set<Promise<void>>();
   let browserFailed: boolean | undefined;
+  let browser: RunnerBrowser | undefined;
 
   /** Rejects with core's error. `gone`: why leases that the answer lacks are lost. */
   const renewOnce = async (leaseIds: string[], gone: string, within: CallOptions) => {
     const sureUntil = now() + 2 * leaseMs;
-    const request = { ...runner, leaseIds, browserFailed };
+    const request = { ...runner, leaseIds, browserFailed, browser };
     const kept = await clients.runners.renewLeases(request, { ...within, timeoutMs: leaseMs });
     const known = new Set(kept.leaseIds);
     const held = leaseIds.filter((id) => known.has(id) && renewed.has(id));
@@ -125,6 +132,7 @@ export function openRenewals(options: {
           break;
         case 'beat':
           browserFailed = message.isBrowserFailing;
+          browser = message.browser;
           break;
       }
     },

@@ -1,7 +1,7 @@
 /**
  * Monitors starts of Chrome. The state of the newest start is reported to core with each renewal,
- * which GET /readyz shows, and as metrics. While starts fail, a start is tried every 30 s, because
- * core leases no work to such a runner that would show its recovery.
+ * which GET /readyz and the console's overview show, and as metrics. While starts fail, a start is
+ * tried every 30 s, because core leases no work to such a runner that would show its recovery.
  */
 import type { Log } from '../../proto/common/log.ts';
 import { type Family, type Metrics, NO_METRICS } from '../../proto/common/metrics.ts';
@@ -11,6 +11,9 @@ import type { TakeOptions } from '../browser/pool.ts';
 
 /** In milliseconds. Ours. */
 const RETRY_MS = 30_000;
+
+/** Of what Chrome says of itself. Ours. */
+const PRODUCT_MAX_CHARS = 128;
 
 const LAUNCHES: Family = {
   name: 'tabern_browser_launches_total',
@@ -29,6 +32,8 @@ export type Launches = Disposable & {
   launch: Launch;
   /** Whether the newest plain start failed. A start with a profile may fail by its profile. */
   readonly isFailing: boolean;
+  /** The newest start that worked; undefined before the first. `at` is monotonic. */
+  readonly newest: { product: string; at: number } | undefined;
 };
 
 export function watchLaunches(options: {
@@ -39,6 +44,7 @@ export function watchLaunches(options: {
 }): Launches {
   const { log, metrics = NO_METRICS, retryMs = RETRY_MS } = options;
   let isFailing = false;
+  let newest: Launches['newest'];
   let retry: NodeJS.Timeout | undefined;
   let isOver = false;
 
@@ -60,6 +66,12 @@ export function watchLaunches(options: {
     try {
       const chrome = await options.launch(wanted);
       note(false);
+      const at = performance.now();
+      newest = { product: newest?.product ?? '', at };
+      // not awaited: the session need not wait for it; rejects when this Chrome has ended
+      productOf(chrome)
+        .then((product) => (newest = { product, at }))
+        .catch(() => undefined);
       metrics.add(LAUNCHES, { outcome: 'ok' });
       metrics.observe(SECONDS, (performance.now() - startedAt) / 1_000);
       return metrics === NO_METRICS ? chrome : { ...chrome, pipe: metered(chrome.pipe, metrics) };
@@ -74,11 +86,19 @@ export function watchLaunches(options: {
     get isFailing() {
       return isFailing;
     },
+    get newest() {
+      return newest;
+    },
     [Symbol.dispose]() {
       isOver = true;
       clearTimeout(retry);
     },
   };
+}
+
+async function productOf({ pipe }: Chrome): Promise<string> {
+  const { product } = await pipe.call('Browser.getVersion');
+  return String(product).slice(0, PRODUCT_MAX_CHARS);
 }
 
 function isLikeAnyOther({ engine: _, ...own }: TakeOptions): boolean {

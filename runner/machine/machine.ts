@@ -1,8 +1,10 @@
 /** Opens what a runner uses of its machine: a sandbox, Chromes, function hosts, the encoder. */
+import { statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { Log } from '../../proto/common/log.ts';
 import type { Metrics } from '../../proto/common/metrics.ts';
-import { type Engines, findEngines } from '../browser/find.ts';
+import type { RunnerBrowser } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import { type Engine, type Engines, findEngines } from '../browser/find.ts';
 import { type Chrome, launchChrome } from '../browser/launch.ts';
 import { type ChromePool, openChromePool, type TakeOptions } from '../browser/pool.ts';
 import { UnsupportedSessionError } from '../common/unsupported-session.ts';
@@ -19,7 +21,7 @@ import { openEncoder } from '../sessions/recording/encoder.ts';
 import { openRecordings, type Recordings } from '../sessions/recording/uploader.ts';
 import { probeChrome } from './browser-self-test.ts';
 import { bootId, openCacheDir } from './cache.ts';
-import { watchLaunches } from './launch-health.ts';
+import { type Launches, watchLaunches } from './launch-health.ts';
 import { watchPool } from './metrics.ts';
 import { isAlive, sweepTemp } from './stale-runs.ts';
 
@@ -47,6 +49,8 @@ export type Machine = {
   runDir: string;
   /** Whether the newest start of Chrome failed. */
   isBrowserFailing(): boolean;
+  /** For core's overview; undefined before the first start. */
+  browser(): RunnerBrowser | undefined;
 };
 
 /** Its resources are closed by `closing`. Throws OperatorError, JailError, ChromeNotFound. */
@@ -137,7 +141,28 @@ export async function openMachine(options: {
     recordings,
     runDir,
     isBrowserFailing: () => launches.isFailing,
+    browser: reporterOf({ launches, chromes, buildMs: buildMsOf(engines.sessions, cacheDir) }),
   };
+}
+
+function reporterOf(options: {
+  launches: Launches;
+  chromes: ChromePool;
+  buildMs: number;
+}): Machine['browser'] {
+  const { launches, chromes, buildMs } = options;
+  return () => {
+    if (launches.newest === undefined) return undefined;
+    const { product, at } = launches.newest;
+    const { taken, up } = chromes.counts();
+    const startedAgoMs = performance.now() - at;
+    return { product, buildMs, spares: Math.max(0, up - taken), startedAgoMs };
+  };
+}
+
+/** Packages keep the time of their build. That of the npm package was unpacked here: 0. */
+function buildMsOf({ program }: Engine, cacheDir: string): number {
+  return program.startsWith(cacheDir) ? 0 : statSync(program).mtimeMs;
 }
 
 /** The spares of invocations, then those of sessions; one entry when both use one engine. */

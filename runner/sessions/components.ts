@@ -3,6 +3,7 @@
  * warnings for its user. One list for sessions and invocations; each line opens one component.
  */
 
+import type { Metrics } from '../../proto/common/metrics.ts';
 import type { InvocationWork, SessionWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { lossReason } from '../browser/launch.ts';
 import type { TakeOptions } from '../browser/pool.ts';
@@ -13,6 +14,7 @@ import { type SessionParams, type SettingsDeps, sessionSettings } from './browse
 import { downloads } from './downloads.ts';
 import type { Extensions } from './extensions.ts';
 import { openLiveView } from './live-view/live-view.ts';
+import { openThumbnail } from './live-view/thumbnail.ts';
 import { sessionLogs } from './log/log-shipper.ts';
 import { recording } from './recording/recording.ts';
 import type { Recordings } from './recording/uploader.ts';
@@ -44,6 +46,7 @@ export type SessionResources = {
   /** Absent: a session with an extension does not start. */
   extensions?: Extensions | undefined;
   settings: SettingsDeps;
+  metrics?: Metrics | undefined;
   /** For sessions that name no engine. */
   engine: TakeOptions['engine'];
 };
@@ -62,7 +65,7 @@ export function componentsOf(
   lease: Lease,
   resources: Omit<SessionResources, 'chromes' | 'sessionServer'>,
 ): SessionComponents {
-  const { runner, recordings, engine, settings: settingsDeps } = resources;
+  const { runner, recordings, engine, settings: settingsDeps, metrics } = resources;
   const { log, clients, now } = runner;
   const { sessionId, projectId } = work;
   const params = JSON.parse(work.sessionParamsJson || '{}') as SessionParams;
@@ -80,6 +83,7 @@ export function componentsOf(
     downloads({ runner, lease, warn }),
     uploads(),
     async (chrome) => openLiveView(chrome, { log, now }),
+    async (chrome) => ({ thumbnail: openThumbnail(chrome, { metrics }) }),
   ];
   if (logs !== undefined) components.push(logs.open);
   if (recordSession && recordings !== undefined) {

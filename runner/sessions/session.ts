@@ -15,6 +15,7 @@ import { type Chrome, lossReason } from '../browser/launch.ts';
 import type { ChromePool, TakeOptions } from '../browser/pool.ts';
 import { kept, step } from '../common/steps.ts';
 import type { Context } from './context.ts';
+import type { Thumbnail } from './live-view/thumbnail.ts';
 import type { ProtocolRecorder } from './log/recorder.ts';
 import { openRelay, type Relay, type RelayOptions } from './relay/relay.ts';
 
@@ -36,6 +37,8 @@ export type SessionComponent = {
   view?: ServeView | undefined;
   /** Stores a file where pages can read it; rejects with a Fault. */
   putUpload?: PutUpload | undefined;
+  /** A small picture of the active page. */
+  thumbnail?: Thumbnail | undefined;
 };
 
 export type ServeView = (upgrade: {
@@ -50,7 +53,7 @@ export type PutUpload = (name: string, content: Readable) => Promise<void>;
 /** Called before the first client. Rejects only when the session cannot do without it. */
 export type OpenComponent = (chrome: Chrome) => Promise<SessionComponent>;
 
-export type Session = Pick<SessionComponent, 'view' | 'putUpload'> & {
+export type Session = Pick<SessionComponent, 'view' | 'putUpload' | 'thumbnail'> & {
   relay: Relay;
   chrome: Chrome;
   /** The time at which its Chrome was ready, in ms since 1970. */
@@ -110,6 +113,7 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
   });
   const view = components.find((component) => component.view)?.view;
   const putUpload = components.find((component) => component.putUpload)?.putUpload;
+  const thumbnail = components.find((component) => component.thumbnail)?.thumbnail;
   return {
     relay,
     chrome,
@@ -117,6 +121,7 @@ export async function openSession(options: SessionOptions, signal: AbortSignal):
     lost: lost.signal,
     view,
     putUpload,
+    thumbnail,
     close(code, reason, keep) {
       relay.close(code, reason);
       closing ??= closeOnce({ keep, isLost: lost.signal.aborted }).catch(async (error: unknown) => {

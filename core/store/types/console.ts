@@ -51,6 +51,7 @@ export type ConsoleSessionsWanted = ListWanted & {
   status?: SessionStatus | undefined;
   functionId?: string | undefined;
   contextId?: string | undefined;
+  region?: string | undefined;
   /** Sessions whose metadata has that text under these keys; they are ordered by id. */
   metadata?: { keys: string[]; value: string } | undefined;
 };
@@ -302,6 +303,8 @@ export type SentEvent = { body: Uint8Array; signedAtS: number[] };
 export type ConsoleOps = {
   consoleSessions(wanted: ConsoleSessionsWanted): Listed<ConsoleSessionRow>;
   consoleSession(wanted: Owned): ConsoleSessionRow | undefined;
+  /** Those of the ids whose session runs and takes clients. */
+  consoleRunning(wanted: { projectId: string; ids: readonly string[] }): string[];
   consoleInvocations(wanted: ConsoleInvocationsWanted): Listed<ConsoleInvocationRow>;
   /** As in the list. */
   consoleInvocation(wanted: Owned): ConsoleInvocationRow | undefined;

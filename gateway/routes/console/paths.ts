@@ -57,6 +57,17 @@ const ME = {
   },
 };
 
+const RUNNING = {
+  type: 'object',
+  required: ['id'],
+  properties: {
+    ...texts('id', 'title', 'url').properties,
+    clients: { type: 'integer' },
+    memoryBytes: { type: 'integer' },
+  },
+  additionalProperties: false,
+};
+
 const pages = Array.from({ length: DEPTH_MAX + 1 }, (_, depth) => {
   const names = Array.from({ length: depth }, (_, at) => `part${at}`);
   const path = ['/console', ...names.map((name) => `{${name}}`)].join('/');
@@ -120,6 +131,32 @@ export const CONSOLE_PATHS: Readonly<Record<string, object>> = {
       summary: 'The bytes of a download.',
       parameters: [ID],
       responses: answers('The bytes.', { 'application/octet-stream': BINARY }),
+    },
+  },
+  '/console/api/v1/sessions/live': {
+    get: {
+      operationId: 'listRunningSessions',
+      summary: 'What runners know of running sessions.',
+      parameters: [query('ids', 'UUIDs, separated by commas.')],
+      responses: answers(
+        'Those that run.',
+        json({
+          type: 'object',
+          required: ['sessions'],
+          properties: { sessions: { type: 'array', items: RUNNING } },
+        }),
+      ),
+    },
+  },
+  '/console/api/v1/sessions/{id}/thumbnail': {
+    get: {
+      operationId: 'getThumbnail',
+      summary: 'A small picture of a running session.',
+      parameters: [inPath('id')],
+      responses: {
+        304: { description: 'Not modified.' },
+        ...answers('A JPEG.', { 'image/jpeg': BINARY }),
+      },
     },
   },
   '/console/api/v1/changes': {

@@ -23,7 +23,11 @@ export type Watched = {
   onOver(bytes: number): void;
 };
 
-const watched = new Set<Watched>();
+/** `bytes`: as of the last check, a few seconds ago; undefined before the first. */
+export type MemoryWatch = Disposable & { readonly bytes: number | undefined };
+
+/** With the bytes of its last check. */
+const watched = new Map<Watched, number | undefined>();
 let next: NodeJS.Timeout | undefined;
 /** Time of the next check, by performance.now(). */
 let nextAt = Number.POSITIVE_INFINITY;
@@ -32,10 +36,15 @@ let nextAt = Number.POSITIVE_INFINITY;
  * Watches until it is disposed. A process that is gone uses nothing. All jails are checked
  * together, less often the further all of them are from their limits.
  */
-export function watchMemory(one: Watched): Disposable {
-  watched.add(one);
+export function watchMemory(one: Watched): MemoryWatch {
+  watched.set(one, undefined);
   scheduleCheck(pauseFor(one.maxBytes));
-  return { [Symbol.dispose]: () => void watched.delete(one) };
+  return {
+    get bytes() {
+      return watched.get(one);
+    },
+    [Symbol.dispose]: () => void watched.delete(one),
+  };
 }
 
 function scheduleCheck(ms: number): void {
@@ -48,10 +57,11 @@ function scheduleCheck(ms: number): void {
 
 function check(): void {
   nextAt = Number.POSITIVE_INFINITY;
-  const used = memoryOfTrees([...watched].map(({ pid }) => pid));
-  for (const one of watched) {
+  const used = memoryOfTrees([...watched.keys()].map(({ pid }) => pid));
+  for (const one of watched.keys()) {
     const bytes = used.get(one.pid) ?? 0;
     if (bytes <= one.maxBytes) {
+      watched.set(one, bytes);
       scheduleCheck(pauseFor(one.maxBytes - bytes));
       continue;
     }

@@ -6,6 +6,8 @@
  *   upgrade /view         its live view (../live-view/live-view.ts); &target=<target id>, or the
  *                         active page; &until=<ms since 1970>, when it expires
  *   GET /targets          its open pages, as JSON
+ *   GET /state            its active page, clients and memory, as JSON: SessionState
+ *   GET /thumbnail        a small JPEG of its active page (../live-view/thumbnail.ts)
  *   PUT /uploads/<name>   a file for its pages; answered when they can read it
  *   upgrade /devtools/page/<target id>   the relay, for that target alone
  *   GET /json/...         as in Chrome (discovery.ts)
@@ -16,7 +18,9 @@ import type { Log } from '../../../proto/common/log.ts';
 import { asFault, Fault } from '../../../proto/rpc/errors.ts';
 import { openPages } from '../../browser/cdp/pages.ts';
 import type { Chrome } from '../../browser/launch.ts';
+import type { Thumbnail } from '../live-view/thumbnail.ts';
 import { answerRefusal, refuse } from '../refusal.ts';
+import type { Relay } from '../relay/relay.ts';
 import type { PutUpload, ServeView } from '../session.ts';
 import { discoveryOf } from './discovery.ts';
 import {
@@ -30,10 +34,25 @@ import { openRevocations, type Revocations } from './revocations.ts';
 
 /** The part of a session that the server uses. */
 export type RegisteredSession = {
-  relay: UpgradeHandler;
-  chrome: Pick<Chrome, 'pipe'>;
+  relay: UpgradeHandler & Pick<Relay, 'clients'>;
+  chrome: Pick<Chrome, 'pipe' | 'memoryBytes'>;
   view?: ServeView | undefined;
   putUpload?: PutUpload | undefined;
+  thumbnail?: Thumbnail | undefined;
+};
+
+/** Ours: what a list shows. They are the page's own, and may have megabytes. */
+const TITLE_MAX_CHARS = 256;
+const URL_MAX_CHARS = 2_048;
+
+/** What a list shows of a running session; title and address are those of its active page. */
+type SessionState = {
+  title: string;
+  url: string;
+  /** Connected ones. */
+  clients: number;
+  /** Of all processes of its Chrome; absent where nothing measures it. */
+  memoryBytes: number | undefined;
 };
 
 /** One open page, as reported by GET /targets. */
@@ -114,6 +133,8 @@ function answer(
     const discovery = discoveryOf(request.method ?? '', url);
     if (discovery) return () => discovery(session.chrome);
     if (request.method === 'GET' && url.pathname === '/targets') return () => targets(session);
+    if (request.method === 'GET' && url.pathname === '/state') return () => stateOf(session);
+    if (request.method === 'GET' && url.pathname === '/thumbnail') return () => picture(session);
     const [, name] = /^\/uploads\/([^/]+)$/.exec(url.pathname) ?? [];
     if (request.method !== 'PUT' || name === undefined || !putUpload) return undefined;
     return () => upload(putUpload, name, request);
@@ -139,6 +160,24 @@ async function targets({ chrome }: RegisteredSession): Promise<Target[]> {
   return pages.open().map(({ targetId: id, url, title }) => {
     return { id, url, title, faviconUrl: '', active: id === pages.active?.targetId };
   });
+}
+
+async function stateOf({ chrome, relay }: RegisteredSession): Promise<SessionState> {
+  const pages = await openPages(chrome);
+  await pages.refresh();
+  const { title = '', url = '' } = pages.active ?? {};
+  return {
+    title: title.slice(0, TITLE_MAX_CHARS),
+    url: url.slice(0, URL_MAX_CHARS),
+    clients: relay.clients,
+    memoryBytes: chrome.memoryBytes(),
+  };
+}
+
+async function picture({ thumbnail }: RegisteredSession): Promise<Buffer> {
+  const jpeg = await thumbnail?.();
+  if (jpeg !== undefined) return jpeg;
+  throw new Fault('ROUTE_NOT_FOUND', 'The session has no picture yet.');
 }
 
 async function upload(

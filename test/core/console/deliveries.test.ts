@@ -6,7 +6,7 @@ import { consoleService } from '../../../core/console/console.ts';
 import { callerOf } from '../../support/core/bare-store.ts';
 import { bootDeliveries, OK, TYPE } from '../../support/core/deliveries.ts';
 import { faultOf } from '../../support/fault.ts';
-import { ANY } from './projects.ts';
+import { ANY, SERVICE } from './projects.ts';
 
 const test = suite('core/console/deliveries');
 
@@ -18,6 +18,7 @@ async function openDeliveries(webhooks: number) {
   const { signal: closing } = new AbortController();
   const isRevoked = async () => false;
   const { listDeliveries } = consoleService({
+    ...SERVICE,
     ...app,
     ...app.parts,
     wall: app.clock.now,

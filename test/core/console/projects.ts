@@ -2,6 +2,7 @@
 import { newId } from '../../../core/common/ids.ts';
 import { sealerOf } from '../../../core/common/sealer.ts';
 import { consoleService } from '../../../core/console/console.ts';
+import { openReadiness } from '../../../core/maintenance/readiness.ts';
 import { type BareStore, bareStore, callerOf } from '../../support/core/bare-store.ts';
 
 /** No time range: over gRPC and in REST the fields are absent. */
@@ -10,6 +11,13 @@ export const ANY = { from: undefined, to: undefined };
 export const HOUR_MS = 3_600_000;
 /** The rows are a second apart; the first is of this time. */
 export const FIRST_MS = Date.UTC(2026, 0, 1);
+
+/** What it reads beside the store; keys are not verified here. */
+export const SERVICE = {
+  signingKeys: { of: (id: string, keyId = '') => `key of ${id} by ${keyId}` },
+  disk: { freeBytes: 1 << 30, isLow: false },
+  readiness: openReadiness({ now: () => FIRST_MS, leaseMs: 30_000 }),
+};
 
 export type Lists = BareStore & {
   console: ReturnType<typeof consoleService>;
@@ -26,7 +34,15 @@ export function openLists(): Lists {
   const sealer = sealerOf(Buffer.alloc(32, 1));
   return {
     ...bare,
-    console: consoleService({ store: bare.store, sealer, isRevoked, now, wall: now, closing }),
+    console: consoleService({
+      ...SERVICE,
+      store: bare.store,
+      sealer,
+      isRevoked,
+      now,
+      wall: now,
+      closing,
+    }),
     caller: callerOf(bare.projectId),
     async addProject(name) {
       const times = { createdAt: FIRST_MS, updatedAt: FIRST_MS };

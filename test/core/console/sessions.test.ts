@@ -107,6 +107,9 @@ test('each filter selects its sessions, alone and together', async () => {
     [{ from: at(1_190) }, (n) => n >= 1_190],
     [{ from: at(10), to: at(20) }, (n) => n >= 10 && n < 20],
     [{ from: at(0), to: at(300), status: 'ERROR' }, (n) => n < 300 && n % 100 === 7],
+    [{ region: 'us-west-2', to: at(20) }, (n) => n < 20],
+    [{ region: 'eu-central-1' }, () => false],
+    [{ region: 'us-west-2', status: 'ERROR' }, (n) => n % 100 === 7],
   ];
   for (const [filter, isShown] of rows) {
     const { ids } = await allOf(lists, { ...filter, limit: 8 });
@@ -146,6 +149,34 @@ test('a filter that matches nothing examines a limited number of rows at a time'
   assert.equal([nothing.ids, nothing.calls], [[], 3]);
   const text = await allOf(lists, { text: 'no such text', to: new Date(FIRST_MS + 5_000_000) });
   assert.equal([text.ids, text.calls], [[], 3]);
+});
+
+test('of the named sessions those that run are told, with keys, and none of others', async () => {
+  await using lists = openLists();
+  const { console, caller, projectId, db } = lists;
+  addSessions(lists, projectId, 4);
+  const ids = [0, 1, 2, 3].map((n) => idOf(SESSION, n));
+  const running = async (named: string[], by = caller) =>
+    (await console.listRunningSessions({ ids: named }, by)).sessions;
+  assert.equal(await running(ids), []); // all have ended
+  db.exec(`
+    UPDATE sessions SET status = 'RUNNING' WHERE id IN ('${ids.slice(0, 3).join(`','`)}');
+    INSERT INTO jobs (id, project_id, kind, state, created_at, expires_at, released_at)
+    SELECT id, project_id, 'session', 'running', 0, 0, IIF(id = '${ids[1]}', 1, NULL)
+    FROM sessions WHERE status = 'RUNNING'`);
+  assert.equal(
+    (await running([...ids, ids[0]?.toUpperCase() ?? ''])).map(({ id }) => id),
+    [ids[0], ids[2]], // the second is released
+  );
+  assert.match((await running(ids))[0]?.signingKey ?? '', `key of ${ids[0]}`);
+  const other = await lists.addProject('other');
+  assert.equal(await running(ids, callerOf(other)), []);
+  for (const wrong of [[], Array.from({ length: 101 }, () => newId()), ['x']]) {
+    const fault = await faultOf(running(wrong));
+    assert.is(fault.facts['field'], 'ids');
+  }
+  const long = console.listSessions({ ...ANY, region: 'x'.repeat(33) }, caller);
+  assert.is((await faultOf(long)).facts['field'], 'region');
 });
 
 test('a session is shown with its invocation, and without what nobody published', async () => {

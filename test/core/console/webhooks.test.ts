@@ -12,6 +12,7 @@ import type { Claim } from '../../../proto/gen/tabern/v1/deliveries.pb.ts';
 import { callerOf } from '../../support/core/bare-store.ts';
 import { bootDeliveries, HOUR, OK, only } from '../../support/core/deliveries.ts';
 import { faultOf } from '../../support/fault.ts';
+import { SERVICE } from './projects.ts';
 
 const test = suite('core/console/webhooks');
 
@@ -22,7 +23,7 @@ function open() {
   const { signal: closing } = new AbortController();
   const wall = app.clock.now;
   const isRevoked = async () => false;
-  const service = consoleService({ ...app, ...app.parts, wall, isRevoked, closing });
+  const service = consoleService({ ...SERVICE, ...app, ...app.parts, wall, isRevoked, closing });
   const healthOf = async (webhookId: string) =>
     must((await service.listWebhookHealth({ webhookId }, app.caller)).webhooks[0], 'health');
   const today = async (webhookId: string) => {

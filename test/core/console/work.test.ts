@@ -201,6 +201,38 @@ test('counts are by bucket and group', async () => {
   );
 });
 
+test('sessions are counted by why they ended', async () => {
+  await using lists = openLists();
+  const { console, caller, projectId, db } = lists;
+  addSessions(lists, projectId, 60);
+  const reasons: [string, string | null, string][] = [
+    ['COMPLETED', 'its last client has left', 'left'],
+    ['COMPLETED', 'released by its user', 'other'],
+    ['TIMED_OUT', 'session timed out', 'timeout'],
+    ['ERROR', 'the browser was lost: it used more than 512 MiB of memory', 'browser_lost'],
+    ['ERROR', 'the browser was lost', 'browser_lost'],
+    ['COMPLETED', null, 'function'],
+    ['ERROR', null, 'function_failed'],
+    ['RUNNING', null, 'running'],
+    ['PENDING', null, 'pending'],
+    ['ERROR', `${'x'.repeat(500)}: y`, 'other'],
+  ];
+  db.exec('DELETE FROM sessions WHERE rowid > 10');
+  const all = reasons.map(([, , label]) => label);
+  for (const [n, [status, reason]] of reasons.entries()) {
+    db.prepare('UPDATE sessions SET status = ?, end_reason = ? WHERE id = ?').run(
+      ...[status, reason, idOf(SESSION, n)],
+    );
+  }
+  const { buckets } = await console.countBy(
+    { ...COUNT, group: 'reason', bucket: HOUR_S, to: new Date(FIRST_MS + 60_000) },
+    caller,
+  );
+  const counted = Object.fromEntries(buckets.map(({ key, count }) => [key, count]));
+  const expected = Object.fromEntries(all.map((one) => [one, all.filter((x) => x === one).length]));
+  assert.equal(counted, expected);
+});
+
 test('at most 50,000 rows are counted, the newest, and the answer says from when on', async () => {
   await using lists = openLists();
   const { console, caller } = lists;
@@ -228,6 +260,7 @@ test('a wrong count is refused, and its field named', async () => {
     ['bucket', { bucket: 0 }],
     ['bucket', { bucket: 1 }],
     ['group', { group: 'function' }],
+    ['group', { group: 'reason', kind: 'BUILDS' }],
     ['functionId', { functionId: idOf(SESSION, 1) }],
     ['from', { from: undefined }],
     ['to', { to: new Date(0) }],

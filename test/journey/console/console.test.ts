@@ -118,7 +118,7 @@ journey('the filter of a list is its address', async () => {
   await page.goto(`${list}?text=search`);
   await untilText(page, 'tbody', 'team: search');
   is((await rowsOf(page)).length, 1);
-  await page.getByLabel('Text').fill('no such text');
+  await page.getByLabel('Text', { exact: true }).fill('no such text');
   await untilText(page, '.empty', 'Nothing matches');
   match(page.url(), /text=no\+such\+text/);
   await page.getByRole('button', { name: 'Clear' }).click();

@@ -2,6 +2,8 @@
  * Counts over time. A call counts a limited number of rows, the newest first, and returns the place
  * from which the next one counts on.
  */
+
+import { reasonLabel } from '../../operations/texts.ts';
 import type {
   ConsoleCount,
   ConsoleCountsWanted,
@@ -27,7 +29,11 @@ const COUNTED = {
   sessions: {
     table: 'sessions INDEXED BY sessions_by_time',
     where: OF_PROJECT,
-    groups: { status: 'status' },
+    // the beginning of a reason has its label
+    groups: {
+      status: 'status',
+      reason: `status || ':' || COALESCE(substr(end_reason, 1, 80), '')`,
+    },
   },
   invocations: {
     table: 'invocations INDEXED BY invocations_by_time',
@@ -81,8 +87,17 @@ function counter(tx: Tx, { table, where, groups }: Counted): Count {
     const start = before ?? { at: to, id: '' };
     const bounds = { ...rest, from, beforeAt: start.at, beforeId: start.id };
     const count = (group === undefined ? undefined : by.get(group)) ?? total;
-    return { counts: count(bounds), next: lowest(bounds) };
+    const counts = count(bounds);
+    return { counts: group === 'reason' ? counts.map(labelled) : counts, next: lowest(bounds) };
   };
+}
+
+/** Several reasons have one label. The session of an invocation has no reason of its own. */
+function labelled({ key, ...same }: ConsoleCount): ConsoleCount {
+  const [, status, reason = ''] = /^(\w+):(.*)$/s.exec(key) ?? [];
+  if (status === 'PENDING' || status === 'RUNNING') return { ...same, key: status.toLowerCase() };
+  if (reason !== '') return { ...same, key: reasonLabel(reason) };
+  return { ...same, key: status === 'COMPLETED' ? 'function' : 'function_failed' };
 }
 
 /** By events, each with all of its deliveries. */

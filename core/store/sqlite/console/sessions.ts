@@ -36,6 +36,7 @@ const OF_INDEX = `
   (@status IS NULL OR sessions.status = @status)
   AND (@contextId IS NULL OR sessions.context_id = @contextId)`;
 const OF_ROW = `${OF_INDEX}
+  AND (@region IS NULL OR sessions.region = @region)
   AND (@functionId IS NULL OR invocations.function_id = @functionId)
   AND (@text IS NULL OR instr(sessions.id, @text) OR instr(lower(user_metadata), @text)
     OR instr(lower(functions.name), @text))`;
@@ -54,10 +55,18 @@ const FAILED = {
   where: `${BY_TIME.where} AND sessions.status IN ('ERROR', 'TIMED_OUT')`,
 } satisfies Walk;
 
-export function consoleSessionOps(tx: Tx): Pick<ConsoleOps, 'consoleSessions' | 'consoleSession'> {
+export function consoleSessionOps(
+  tx: Tx,
+): Pick<ConsoleOps, 'consoleSessions' | 'consoleSession' | 'consoleRunning'> {
   const byId = queries(tx).row<[object], Stored>(`
     SELECT ${COLUMNS} FROM sessions ${JOINS}
     WHERE sessions.id = @id AND sessions.project_id = @projectId`);
+  // The primary keys of sessions and jobs, and the unique index of invocations.
+  const runs = queries(tx).exists<[object]>(`
+    SELECT 1 FROM sessions LEFT JOIN invocations ON invocations.session_id = sessions.id
+    JOIN jobs ON jobs.id = COALESCE(invocations.id, sessions.id) AND jobs.released_at IS NULL
+    WHERE sessions.id = @id AND sessions.project_id = @projectId
+      AND sessions.status = 'RUNNING'`);
   const pages = pagesBy(tx);
   return {
     consoleSessions(wanted) {
@@ -68,6 +77,7 @@ export function consoleSessionOps(tx: Tx): Pick<ConsoleOps, 'consoleSessions' | 
       const row = byId(wanted);
       return row && shown(row);
     },
+    consoleRunning: ({ projectId, ids }) => ids.filter((id) => runs({ projectId, id })),
   };
 }
 
@@ -83,9 +93,9 @@ function pagesBy(tx: Tx): (wanted: ConsoleSessionsWanted) => Listed<Stored> {
   const ofMetadata = metadataPages(tx);
   return (wanted) => {
     if (wanted.metadata) return ofMetadata(wanted);
-    const { status, text, functionId } = wanted;
+    const { status, text, functionId, region } = wanted;
     const isFailed = status === 'ERROR' || status === 'TIMED_OUT';
-    if (text === undefined && functionId === undefined) {
+    if (text === undefined && functionId === undefined && region === undefined) {
       return (isFailed ? failed : all)(wanted, ENTRIES_MAX);
     }
     return (isFailed ? failedMatching : matching)(wanted, ROWS_MAX);

@@ -76,6 +76,17 @@ export type Overview = {
   hasSessions: boolean;
   hasFunctions: boolean;
   hasWebhooks: boolean;
+  service?: ServiceState;
+};
+/** What each project may know of the service. */
+export type ServiceState = {
+  hasRunner: boolean;
+  browserFailing: boolean;
+  spares: number;
+  browsers: { product: string; builtAt?: string }[];
+  browserStartedAt?: string;
+  diskFreeBytes: number;
+  diskLow: boolean;
 };
 export type FailingFunction = {
   id: string;

@@ -26,7 +26,10 @@ async function open() {
   const serve: RegisteredSession['relay']['serve'] = (request, socket, head) =>
     sockets.handleUpgrade(request, socket, head, (one) => one.on('message', (m) => one.send(m)));
   cleanup.use(
-    server.register('key', { relay: { serve }, chrome: {} as RegisteredSession['chrome'] }),
+    server.register('key', {
+      relay: { serve, clients: 0 },
+      chrome: {} as RegisteredSession['chrome'],
+    }),
   );
   const kept = cleanup.move();
   return {

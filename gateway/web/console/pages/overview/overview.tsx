@@ -1,6 +1,6 @@
 /** What runs, what waits, and what failed lately. */
 import type { ComponentChildren } from 'preact';
-import { useMemo } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { withQuery } from '../../data/api.ts';
 import { isUtc, now } from '../../data/clock.ts';
 import { timeText } from '../../data/format.ts';
@@ -8,23 +8,53 @@ import { pathOf } from '../../data/route.ts';
 import { route } from '../../data/router.ts';
 import type { Bucket, Overview } from '../../data/types.ts';
 import { reasonText } from '../../data/webhooks.ts';
-import { Bars } from '../../parts/bars.tsx';
+import { Bars, type Stack } from '../../parts/bars.tsx';
 import { FirstSession } from '../../parts/first.tsx';
+import { useKeys } from '../../parts/keys.tsx';
+import { lazy } from '../../parts/lazy.tsx';
 import { Failure, useLoad } from '../../parts/load.tsx';
 import { State } from '../../parts/state.tsx';
 import { Foreign, Time } from '../../parts/text.tsx';
+import { Service } from './service.tsx';
+
+const Quickstart = lazy(async () => (await import('./quickstart.tsx')).Quickstart);
+const StartSession = lazy(async () => (await import('./start-session.tsx')).StartSession);
 
 const KINDS = ['SESSIONS', 'INVOCATIONS', 'BUILDS', 'WEBHOOKS', 'DELIVERIES'];
 const HOUR_MS = 3_600_000;
 const BUCKET_S = 120;
+/** Source: console.proto, CountBy. */
+const REASONS: Stack = [
+  ['left', 'done', 'last client left'],
+  ['released', 'done', 'released', 1],
+  ['function', 'done', 'of a run', 2],
+  ['running', 'running', 'running'],
+  ['pending', 'waiting', 'starting'],
+  ['unvisited', 'waiting', 'nobody connected', 1],
+  ['shutdown', 'waiting', 'service ended', 2],
+  ['timeout', 'failed', 'timed out'],
+  ['function_failed', 'failed', 'of a failed run', 1],
+  ['browser_lost', 'failed', 'browser lost', 2],
+  ['browser_failed', 'failed', 'browser did not start', 3],
+  ['runner_lost', 'failed', 'runner lost'],
+  ['no_runner', 'failed', 'no runner', 1],
+  ['other', 'failed', 'other', 2],
+];
 
 export function OverviewPage() {
   const { value, error, again } = useLoad<Overview>('/console/api/v1/overview', KINDS);
+  const [isStarting, setStarting] = useState(false);
+  useKeys([{ keys: 'n', does: 'start a session', run: () => setStarting(true) }]);
   return (
     <>
       <div class="head">
         <h1>Overview</h1>
+        <span class="space" />
+        <button type="button" class="main" onClick={() => setStarting(true)}>
+          Start a session
+        </button>
       </div>
+      {isStarting && <StartSession close={() => setStarting(false)} />}
       {error !== undefined && <Failure error={error} again={again} />}
       {value === undefined && error === undefined && <p class="hint">Reading…</p>}
       {value !== undefined && <Figures overview={value} />}
@@ -32,6 +62,8 @@ export function OverviewPage() {
       {value?.hasSessions && <LastHour />}
       {value !== undefined && <FailingFunctions overview={value} />}
       {value !== undefined && <FailingWebhooks overview={value} />}
+      {value?.service !== undefined && <Service service={value.service} />}
+      {value !== undefined && <Quickstart />}
     </>
   );
 }
@@ -89,7 +121,7 @@ function LastHour() {
   const path = useMemo(() => {
     if (minute === 0) return '';
     const from = new Date((minute + 1) * BUCKET_S * 1_000 - HOUR_MS).toISOString();
-    const query = { kind: 'SESSIONS', bucket: String(BUCKET_S), group: 'status', from };
+    const query = { kind: 'SESSIONS', bucket: String(BUCKET_S), group: 'reason', from };
     return withQuery('/console/api/v1/counts', query);
   }, [minute]);
   const { value, error } = useLoad<{ buckets: Bucket[] }>(path, ['SESSIONS']);
@@ -97,11 +129,13 @@ function LastHour() {
   const from = (minute + 1) * BUCKET_S * 1_000 - HOUR_MS;
   return (
     <section class="hour" aria-label="Sessions of the last hour">
-      <h2>Sessions started in the last hour</h2>
+      <h2>Sessions started in the last hour, by how they ended</h2>
       {error !== undefined && <p class="error">{error}</p>}
       {value !== undefined && (
         <Bars
           buckets={value.buckets}
+          stack={REASONS}
+          noun="sessions"
           from={from}
           widthMs={BUCKET_S * 1_000}
           count={HOUR_MS / BUCKET_S / 1_000}

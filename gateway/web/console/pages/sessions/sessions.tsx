@@ -1,45 +1,33 @@
 /** The sessions of the project. */
 import { useState } from 'preact/hooks';
 import { api, sentenceOf } from '../../data/api.ts';
-import { labelsOf } from '../../data/format.ts';
 import { pathOf } from '../../data/route.ts';
 import { route } from '../../data/router.ts';
 import type { Session } from '../../data/types.ts';
-import { Choose, Filters, SINCE, Type, useFrom } from '../../parts/filters.tsx';
 import { FirstSession } from '../../parts/first.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { announce } from '../../parts/notice.tsx';
 import { usePagedList } from '../../parts/paged-list.tsx';
-import { SessionState } from '../../parts/state.tsx';
-import { type Column, Table } from '../../parts/table.tsx';
-import { Foreign, Id, Length, Time } from '../../parts/text.tsx';
-
-const FILTERS = ['status', 'text', 'q', 'functionId', 'contextId', 'since'];
-const STATUSES: readonly [string, string][] = [
-  ['', 'any'],
-  ['RUNNING', 'running'],
-  ['PENDING', 'starting'],
-  ['COMPLETED', 'ended'],
-  ['TIMED_OUT', 'timed out'],
-  ['ERROR', 'failed'],
-];
-const LABELS_MAX = 3;
+import { Table } from '../../parts/table.tsx';
+import { useColumns } from './choose-columns.tsx';
+import { columnsOf, HIDDEN_AT_FIRST } from './columns.tsx';
+import { FILTERS, SessionFilters, useSessionQuery } from './filters.tsx';
+import { useRunning } from './running.ts';
 
 export function SessionsPage() {
   const { projectId, query } = route.value;
-  const from = useFrom();
-  const names = ['status', 'text', 'q', 'functionId', 'contextId'];
-  const given = names.map((name) => [name, query.get(name) ?? undefined]);
   const list = usePagedList<Session>(
     {
       path: '/console/api/v1/sessions',
-      query: { ...Object.fromEntries(given), from },
+      query: useSessionQuery(),
       kind: 'SESSIONS',
       rowsOf: (answer) => answer['sessions'] as Session[],
     },
     () => scrollY > 100,
   );
+  useRunning(list.rows);
   const { chosen, release } = useChosen(list.rows);
+  const columns = useColumns('sessions', columnsOf(projectId), HIDDEN_AT_FIRST);
   const isFiltered = FILTERS.some((name) => query.has(name));
   return (
     <ListPage
@@ -48,17 +36,17 @@ export function SessionsPage() {
       empty={isFiltered ? undefined : <FirstSession />}
       filters={<SessionFilters />}
       action={
-        chosen.ids.size > 0 && (
-          <button type="button" class="danger" onClick={() => release([...chosen.ids])}>
-            Release {chosen.ids.size} chosen
-          </button>
-        )
+        <>
+          <Release ids={[...chosen.ids]} release={release} />
+          <span class="space" />
+          {columns.button}
+        </>
       }
     >
       <Table
         label="Sessions"
         rows={list.rows}
-        columns={columnsOf(projectId)}
+        columns={columns.shown}
         keyOf={({ id }) => id}
         hrefOf={({ id }) => pathOf(projectId, 'sessions', id)}
         chosen={chosen}
@@ -74,56 +62,14 @@ export function SessionsPage() {
   );
 }
 
-function SessionFilters() {
-  return (
-    <Filters names={FILTERS}>
-      <Choose name="status" label="Status" options={STATUSES} />
-      <Choose name="since" label="Started" options={SINCE} />
-      <Type name="text" label="Text" placeholder="id, label or function" />
-      <Type name="q" label="Metadata" placeholder="user_metadata['key']:'value'" />
-    </Filters>
-  );
-}
+type ReleaseProps = { ids: string[]; release(ids: string[]): void };
 
-function columnsOf(projectId: string): Column<Session>[] {
-  return [
-    { name: 'Status', cell: (session) => <SessionState session={session} /> },
-    { name: 'Session', cell: ({ id }) => <Id value={id} /> },
-    {
-      name: 'Labels',
-      kind: 'wide',
-      cell: ({ userMetadata }) => <Labels metadata={userMetadata} />,
-    },
-    {
-      name: 'Function',
-      kind: 'late',
-      cell: ({ functionName, invocationId }) =>
-        invocationId !== undefined && (
-          <a href={pathOf(projectId, 'runs', invocationId)}>{functionName ?? 'a run'}</a>
-        ),
-    },
-    { name: 'Started', cell: ({ createdAt }) => <Time at={createdAt} /> },
-    {
-      name: 'Length',
-      cell: ({ startedAt, endedAt }) => <Length from={startedAt} to={endedAt} />,
-    },
-    {
-      name: 'End',
-      kind: 'late',
-      cell: ({ endReason }) => endReason !== undefined && <Foreign text={endReason} max={120} />,
-    },
-  ];
-}
-
-export function Labels({ metadata }: { metadata: Record<string, unknown> | undefined }) {
+function Release({ ids, release }: ReleaseProps) {
+  if (ids.length === 0) return null;
   return (
-    <>
-      {labelsOf(metadata, LABELS_MAX).map((label) => (
-        <span key={label} class="label">
-          <Foreign text={label} max={60} />
-        </span>
-      ))}
-    </>
+    <button type="button" class="danger" onClick={() => release(ids)}>
+      Release {ids.length} chosen
+    </button>
   );
 }
 
