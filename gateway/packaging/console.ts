@@ -4,7 +4,7 @@
  * beside it.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { brotliCompressSync } from 'node:zlib';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 
@@ -41,14 +41,9 @@ const COMMON: BuildOptions = {
  */
 const FIRST_LOAD_IS_ONE: Plugin = {
   name: 'first-load-is-one',
-  setup({ onResolve, onLoad, resolve }) {
-    const lazy = new Set<string>();
-    onResolve({ filter: /^\.{1,2}\// }, async ({ path, kind, resolveDir, pluginData }) => {
-      if (kind !== 'dynamic-import' || pluginData === 'found') return undefined;
-      const found = await resolve(path, { kind, resolveDir, pluginData: 'found' });
-      lazy.add(found.path);
-      return found;
-    });
+  setup({ onLoad }) {
+    // read before the build, so that the order in which it loads files changes nothing
+    const lazy = lazyPages();
     onLoad({ filter: /\.tsx$/ }, ({ path }) => {
       if (!lazy.has(path)) return undefined;
       const first = JSON.stringify(join(SOURCE, PAGE.console));
@@ -56,6 +51,18 @@ const FIRST_LOAD_IS_ONE: Plugin = {
     });
   },
 };
+
+/** Files that are loaded when they are opened. */
+function lazyPages(): ReadonlySet<string> {
+  const files = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' });
+  const sources = files.filter((name) => name.endsWith('.tsx'));
+  const found = sources.flatMap((name) => {
+    const text = readFileSync(join(SOURCE, name), 'utf8');
+    const loads = [...text.matchAll(/\bimport\('([^']+)'\)/g)];
+    return loads.map(([, path = '']) => join(SOURCE, dirname(name), path));
+  });
+  return new Set(found);
+}
 
 /** Writes the console to the directory `out`, which is emptied first. */
 export async function buildConsole(out: string): Promise<void> {
@@ -93,7 +100,8 @@ async function bundle(
   entryPoints: Record<string, string>,
   define: Record<string, string>,
 ): Promise<ReadonlyMap<string, string>> {
-  const plugins = [FIRST_LOAD_IS_ONE];
+  // the page of `tabern dev` is none of these
+  const plugins = entryPoints === PAGE ? [FIRST_LOAD_IS_ONE] : [];
   const { metafile } = await build({ ...COMMON, entryPoints, outdir, define, plugins });
   const names = Object.keys(metafile?.outputs ?? {}).map((path) => basename(path));
   return new Map(names.map((name) => [name.replace(/-[A-Z0-9]{8}\./, '.'), ASSETS_URL + name]));
