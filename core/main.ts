@@ -25,6 +25,7 @@ import { removeLeft } from './maintenance/backup/create.ts';
 import { HELD, type SchedulerClock, schedulerClock, startSteps } from './maintenance/clock.ts';
 import { type Damage, openChecked, openDamage } from './maintenance/damage.ts';
 import { watchCore } from './maintenance/metrics.ts';
+import { type Notices, openNotices } from './maintenance/notices.ts';
 import { openReadiness } from './maintenance/readiness.ts';
 import { startRetention } from './maintenance/retention.ts';
 import { openConsoleLogins } from './projects/console-logins.ts';
@@ -81,7 +82,8 @@ export async function startCore(
   makeDirectory(config.dataDir);
   const damage = openDamage(config.dataDir, log);
   try {
-    return await start(config, log, { ...options, damage });
+    const notices = openNotices(log, options.now ?? Date.now);
+    return await start(config, notices, { ...options, damage });
   } catch (error) {
     throw damage.judge(error);
   }
@@ -89,9 +91,10 @@ export async function startCore(
 
 async function start(
   config: CoreConfig,
-  log: Log,
+  notices: Notices,
   options: CoreOptions & { damage: Damage },
 ): Promise<Core> {
+  const { log } = notices;
   const { damage, metrics = NO_METRICS } = options;
   const { onFatal = (error) => endProcess(damage.judge(error), log) } = options;
   const { dataDir, leaseMs, sweepMs, keyPairs: readyTarget } = config;
@@ -113,7 +116,7 @@ async function start(
   const watch = await openWatch(config, { store, log, now, steady, opened }, options);
   if ('step' in clock) opened.use(startSteps({ clock, store, log, ...watch, ...config, onFatal }));
   const closing = new AbortController();
-  const state = { store, files, sealer, keys, validator, log, now, steady, isHeld };
+  const state = { store, files, sealer, keys, validator, log, now, steady, isHeld, notices };
   const callers = openCallers(state, { tokens, onFirstUse: first.used });
   const wall = options.now ?? Date.now;
   const deps = { ...state, ...watch, ...callers, wall, closing: closing.signal };

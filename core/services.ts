@@ -29,6 +29,7 @@ import type { CoreConfig } from './config.ts';
 import { auditService } from './console/audit.ts';
 import { consoleService } from './console/console.ts';
 import { consoleSettings } from './console/settings.ts';
+import { operatorConsoleService } from './console/operator.ts';
 import { contentService, openUploads } from './contexts/content.ts';
 import { contextService } from './contexts/contexts.ts';
 import type { KeyPool } from './contexts/key-pool.ts';
@@ -41,6 +42,8 @@ import { buildHandlers } from './functions/builds.ts';
 import { functionHandlers } from './functions/functions.ts';
 import { invocationService } from './functions/invocations.ts';
 import { backupService } from './maintenance/backup/service.ts';
+import { openDiagnosis } from './maintenance/diagnosis.ts';
+import type { Notices } from './maintenance/notices.ts';
 import { healthService, type Readiness } from './maintenance/readiness.ts';
 import { type ConsoleLogins, consoleLoginService } from './projects/console-logins.ts';
 import { keyService } from './projects/keys.ts';
@@ -90,6 +93,7 @@ export type CoreDeps = {
   metrics: Metrics;
   disk: Disk;
   readiness: Readiness;
+  notices: Notices;
   now: () => number;
   /** Monotonic, for state in memory. */
   steady: () => number;
@@ -159,6 +163,7 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     ),
     audit: behind(SERVICES.audit, auditService(store), projectsAndOperators),
     consoleSettings: behind(SERVICES.consoleSettings, settings, onlyProjects),
+    operatorConsole: operatorPages(deps, config, behind),
     consoleLogins: behind(SERVICES.consoleLogins, consoleLoginService(deps), onlyGateways),
     consoleShares: consoleShares(behind, deps, { views, sessions }),
     health: behind(SERVICES.health, healthService(deps), onlyGateways),
@@ -194,6 +199,20 @@ function consoleShares(
     ...behind({ createSessionShare }, shareMaker(deps), onlyProjects),
     ...behind(ofHolders, shared, onlyShares),
   };
+}
+
+function operatorPages(
+  deps: CoreDeps,
+  { dataDir }: CoreConfig,
+  behind: ReturnType<typeof entrance>,
+): AllHandlers['operatorConsole'] {
+  const { checkHealth } = healthService(deps);
+  const pages = operatorConsoleService({
+    ...deps,
+    health: async (call) => (await checkHealth({}, call)).checks,
+    diagnose: openDiagnosis({ dataDir, closing: deps.closing }),
+  });
+  return behind(SERVICES.operatorConsole, pages, onlyOperators);
 }
 
 /** Checks of every call before a service: the caller, shares, free disk space, the log. */

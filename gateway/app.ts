@@ -22,6 +22,7 @@ import { namedProject } from './http/named-project.ts';
 import { counted } from './process/metrics.ts';
 import { isPublished, operationsOf, readContract } from './rest/operations.ts';
 import { routeOf, transcoder } from './rest/transcode.ts';
+import { downloadBackup } from './routes/console/backup.ts';
 import { watchChanges } from './routes/console/changes.ts';
 import { addLogins } from './routes/console/login.ts';
 import { addConsolePages, type ConsoleFiles, consoleHeaders } from './routes/console/pages.ts';
@@ -138,6 +139,7 @@ function addConsole(router: Router<State>, deps: Omit<GatewayDeps, 'guard' | 'lo
   router.get(DOWNLOAD_CONTENT_ROUTE, getDownloadContent(deps.clients));
   router.get('/console/api/v1/changes', watchChanges({ ...deps, heartbeatMs }));
   addRunningSessions(router, deps);
+  router.get('/console/api/v1/operator/backup', downloadBackup(deps.clients));
   if (files !== undefined) addConsolePages(router, files);
 }
 

@@ -7,6 +7,7 @@
  * that a restart does not fix; one line on stderr names it.
  */
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SOCKET_PATH_MAX_BYTES } from '../proto/common/limits.ts';
 import { type Log, openLog } from '../proto/common/log.ts';
@@ -14,6 +15,7 @@ import type { Metrics } from '../proto/common/metrics.ts';
 import { retry } from '../proto/common/retry.ts';
 import { steadyClock } from '../proto/common/steady-clock.ts';
 import { endTracing, startTracing } from '../proto/common/tracing.ts';
+import type { RunnerFacts } from '../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../proto/rpc/errors.ts';
 import { Channel } from '../proto/rpc/remote.ts';
 import { type Clients, remoteClients } from '../proto/rpc/services.ts';
@@ -52,6 +54,11 @@ const DRAIN_MS = 20_000;
 const REGISTER_PAUSE_MS = 500;
 /** Core refused the runner's token. */
 const REFUSED: readonly string[] = ['API_KEY_MISSING', 'API_KEY_INVALID', 'TOKEN_REQUIRED'];
+
+/** Of this release. */
+const { version: VERSION } = JSON.parse(
+  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+) as { version: string };
 
 type Ends = Pick<RunnerContext, 'ending' | 'stopped'>;
 type Core = Pick<RunnerContext, 'call'> & { clients: Clients };
@@ -140,6 +147,7 @@ async function lease({ config, log, ends, core, metrics, machine }: Started): Pr
     openThread: (listener) => openLeaseThread({ config, runner: identity, leaseMs }, listener),
     isBrowserFailing: machine.isBrowserFailing,
     browser: machine.browser,
+    facts: factsOf(config, machine),
     onFailed: (error) => failed.abort(error),
     stopped: runner.stopped,
   });
@@ -153,6 +161,16 @@ async function lease({ config, log, ends, core, metrics, machine }: Started): Pr
   closed.abort();
   await notifications;
   failed.signal.throwIfAborted();
+}
+
+/** What core shows of this runner. */
+function factsOf(config: Config, { jail, chromes, chromeVersion: chrome }: Machine) {
+  const { sessionsMax: sessions, invocationsMax: invocations, buildsMax: builds } = config;
+  const same = { version: VERSION, chrome, sandbox: jail.level, sessions, invocations, builds };
+  return (): RunnerFacts => {
+    const { taken, up } = chromes.counts();
+    return { ...same, spares: Math.max(0, up - taken) };
+  };
 }
 
 async function openCaches({ dataDir }: Config, core: Core, log: Log) {

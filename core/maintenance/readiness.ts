@@ -6,7 +6,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Log } from '../../proto/common/log.ts';
 import type { HealthCheck, HealthServiceService } from '../../proto/gen/tabern/v1/health.pb.ts';
-import type { RunnerBrowser } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import type { RunnerBrowser, RunnerFacts } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
 import type { Disk } from '../files/disk-space.ts';
 import type { Store } from '../store/types.ts';
@@ -21,9 +21,19 @@ const WAS_SET =
 /** Ours: far more runners than one core serves; runners choose their own names. */
 const RUNNERS_MAX = 1_000;
 
+export type KnownRunner = {
+  runnerId: string;
+  silentMs: number;
+  isPresent: boolean;
+  browserFailed: boolean;
+  facts: RunnerFacts | undefined;
+};
+
 export type Readiness = {
   /** Records a runner's report; what it does not report is as before. */
   record(runner: Report): void;
+  /** Each runner that has reported; `silentMs`: since its last report. */
+  list(): KnownRunner[];
   /** Runners that reported within a lease's time, and those of them whose browser starts. */
   runners(): { present: number; able: number };
   /** The Chromes of the runners that reported within a lease's time. */
@@ -38,21 +48,34 @@ type Report = {
   runnerId: string;
   browserFailed?: boolean | undefined;
   browser?: RunnerBrowser | undefined;
+  facts?: RunnerFacts | undefined;
 };
-type Known = { at: number; browserFailed: boolean; browser: ReportedBrowser | undefined };
+type Known = {
+  at: number;
+  browserFailed: boolean;
+  browser: ReportedBrowser | undefined;
+  facts: RunnerFacts | undefined;
+};
 
 export function openReadiness(options: { now: () => number; leaseMs: number }): Readiness {
   const { now, leaseMs } = options;
   const known = new LRUCache<string, Known>({ max: RUNNERS_MAX });
   const recent = () => [...known.values()].filter(({ at }) => now() - at <= leaseMs);
   return {
-    record({ runnerId, browserFailed, browser }) {
+    record({ runnerId, browserFailed, browser, facts }) {
       const before = known.get(runnerId);
       const at = now();
       known.set(runnerId, {
         at,
         browserFailed: browserFailed ?? before?.browserFailed ?? false,
         browser: browser === undefined ? before?.browser : reported(browser, at),
+        facts: facts ?? before?.facts,
+      });
+    },
+    list() {
+      return [...known.entries()].map(([runnerId, { at, browserFailed, facts }]) => {
+        const silentMs = now() - at;
+        return { runnerId, silentMs, isPresent: silentMs <= leaseMs, browserFailed, facts };
       });
     },
     runners() {

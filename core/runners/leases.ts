@@ -13,6 +13,7 @@ import type {
   ExtensionWork,
   LeaseWorkRequest,
   RunnerBrowser,
+  RunnerFacts,
   RunnerServiceService,
   Work,
 } from '../../proto/gen/tabern/v1/runners.pb.ts';
@@ -38,6 +39,7 @@ import { sessionLeases } from './session-leases.ts';
 
 /** Ours: paths of sockets end at some 100 bytes, names of hosts at 253. */
 const ADDRESS = /^(unix:\/.{1,500}|[^\s:/][^\s/]{0,300}:\d{1,5})$/;
+const FACT_LENGTH = { max: 128, unit: ' characters' };
 const NAME_LENGTH = { min: 1, max: 128, unit: ' characters' };
 /** Work items in one answer. Ours: with params of 64 KiB each it stays far below 16 MiB. */
 const LEASE_MAX = 64;
@@ -103,14 +105,14 @@ export function runnerService(
       return { work };
     },
 
-    async renewLeases({ runnerId, instanceId, leaseIds, browserFailed, browser }) {
+    async renewLeases({ runnerId, instanceId, leaseIds, browserFailed, browser, facts }) {
       checkHolder({ runnerId, instanceId });
       if (leaseIds.length > RUNNER_BATCH_MAX)
         throw invalidField('leaseIds', `must be at most ${RUNNER_BATCH_MAX}.`);
       checkBrowser(browser);
       const wanted = { runnerId, instanceId, leaseIds, leaseMs, at: now() };
       const kept = await store.renewLeases(wanted);
-      readiness.record({ runnerId, browserFailed, browser });
+      readiness.record({ runnerId, browserFailed, browser, facts: facts && checkedFacts(facts) });
       return { leaseIds: kept };
     },
 
@@ -157,6 +159,15 @@ function checkBrowser(browser: RunnerBrowser | undefined): void {
   for (const name of ['buildMs', 'startedAgoMs'] as const) {
     inRange(`browser.${name}`, browser[name], { max: Number.MAX_SAFE_INTEGER });
   }
+}
+
+/** Names of the machine's own programs; their length is bounded. */
+function checkedFacts(facts: RunnerFacts): RunnerFacts {
+  const { version, chrome, sandbox } = facts;
+  for (const [field, text] of Object.entries({ version, chrome, sandbox })) {
+    inRange(field, text.length, FACT_LENGTH);
+  }
+  return facts;
 }
 
 function kindOf(kind: LeaseWorkRequest['kind']): WorkKind {

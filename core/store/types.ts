@@ -27,6 +27,7 @@ import type {
   TimeOps,
   WorkRetentionOps,
 } from './types/maintenance.ts';
+import type { OperatorViewOps } from './types/operator.ts';
 import type { KeyOps, OperatorOps, ProjectOps } from './types/projects.ts';
 import type { RecordingOps } from './types/recordings.ts';
 import type { SessionLifeOps, SessionLogOps, SessionOps } from './types/sessions.ts';
@@ -38,6 +39,7 @@ export type StoreOps = ProjectOps &
   KeyOps &
   LoginOps &
   AuditOps &
+  OperatorViewOps &
   SessionOps &
   SessionLogOps &
   SessionLifeOps &

@@ -14,6 +14,7 @@ import { ExtensionServiceService } from '../gen/tabern/v1/extensions.pb.ts';
 import { FunctionServiceService } from '../gen/tabern/v1/functions.pb.ts';
 import { HealthServiceService } from '../gen/tabern/v1/health.pb.ts';
 import { InvocationServiceService } from '../gen/tabern/v1/invocations.pb.ts';
+import { OperatorConsoleServiceService } from '../gen/tabern/v1/operator_console.pb.ts';
 import { OperatorServiceService } from '../gen/tabern/v1/operators.pb.ts';
 import { ProjectServiceService } from '../gen/tabern/v1/projects.pb.ts';
 import { RunnerServiceService } from '../gen/tabern/v1/runners.pb.ts';
@@ -39,6 +40,7 @@ export const SERVICES = {
   console: ConsoleServiceService,
   audit: AuditServiceService,
   consoleSettings: ConsoleSettingsServiceService,
+  operatorConsole: OperatorConsoleServiceService,
   consoleLogins: ConsoleLoginServiceService,
   consoleShares: ConsoleShareServiceService,
   health: HealthServiceService,

@@ -6,7 +6,7 @@
  */
 import inspector from 'node:inspector';
 import type { Log } from '../../proto/common/log.ts';
-import type { RunnerBrowser } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import type { RunnerBrowser, RunnerFacts } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { onAbort } from '../common/abort.ts';
 import type { FromThread, ToThread } from './renewals.ts';
 
@@ -71,6 +71,8 @@ export function openLeases(options: {
   isBrowserFailing(): boolean;
   /** For core's overview. */
   browser?(): RunnerBrowser | undefined;
+  /** What core shows of the runner. */
+  facts?(): RunnerFacts;
   /** A newer instance of this runner has registered. */
   onSuperseded(): void;
   /** No lease can be renewed any more. */
@@ -129,7 +131,8 @@ export function openLeases(options: {
   const beat = (): void => {
     const isInspected = inspector.url() !== undefined;
     const isBrowserFailing = options.isBrowserFailing();
-    thread.send({ type: 'beat', isBrowserFailing, browser: options.browser?.(), isInspected });
+    const report = { browser: options.browser?.(), facts: options.facts?.() };
+    thread.send({ type: 'beat', isBrowserFailing, isInspected, ...report });
   };
   beat();
   const beating = setInterval(beat, BEAT_MS).unref();

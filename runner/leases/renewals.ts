@@ -7,7 +7,7 @@
 import { RUNNER_BATCH_MAX } from '../../proto/common/limits.ts';
 import type { Log } from '../../proto/common/log.ts';
 import { pause } from '../../proto/common/pause.ts';
-import type { RunnerBrowser } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import type { RunnerBrowser, RunnerFacts } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
@@ -20,13 +20,14 @@ export type ToThread =
   | { type: 'dropped'; leaseId: string }
   /**
    * The main thread is not blocked. `isInspected`: a debugger can stop it. Core receives the state
-   * of Chrome with each renewal.
+   * of Chrome and the facts with each renewal.
    */
   | {
       type: 'beat';
       isBrowserFailing: boolean;
       browser?: RunnerBrowser | undefined;
       isInspected: boolean;
+      facts?: RunnerFacts | undefined;
     };
 
 export type FromThread =
@@ -60,11 +61,12 @@ export function openRenewals(options: {
   const acknowledging = new Set<Promise<void>>();
   let browserFailed: boolean | undefined;
   let browser: RunnerBrowser | undefined;
+  let facts: RunnerFacts | undefined;
 
   /** Rejects with core's error. `gone`: why leases that the answer lacks are lost. */
   const renewOnce = async (leaseIds: string[], gone: string, within: CallOptions) => {
     const sureUntil = now() + 2 * leaseMs;
-    const request = { ...runner, leaseIds, browserFailed, browser };
+    const request = { ...runner, leaseIds, browserFailed, browser, facts };
     const kept = await clients.runners.renewLeases(request, { ...within, timeoutMs: leaseMs });
     const known = new Set(kept.leaseIds);
     const held = leaseIds.filter((id) => known.has(id) && renewed.has(id));
@@ -133,6 +135,7 @@ export function openRenewals(options: {
         case 'beat':
           browserFailed = message.isBrowserFailing;
           browser = message.browser;
+          facts = message.facts;
           break;
       }
     },

@@ -43,6 +43,8 @@ export type Machine = {
   /** The cgroup controllers that limit jails, or the reason for none. */
   cgroups: string;
   engines: Engines;
+  /** Product and version of the Chrome that was probed. */
+  chromeVersion: string;
   chromes: ChromePool;
   hosts: Hosts;
   recordings: Recordings;
@@ -105,7 +107,7 @@ export async function openMachine(options: {
     });
   };
   const launches = closing.use(watchLaunches({ launch, log, metrics }));
-  await probe(launches.launch, log);
+  const chromeVersion = await probe(launches.launch, log);
   const chromes = openChromePool({
     launch: launches.launch,
     spares: sparesOf(engines, config),
@@ -136,6 +138,7 @@ export async function openMachine(options: {
     jail,
     cgroups: 'why' in cgroups ? `none: ${cgroups.why}` : cgroups.controllers.join(', '),
     engines,
+    chromeVersion,
     chromes,
     hosts,
     recordings,
@@ -177,11 +180,13 @@ function sparesOf({ invocations, sessions }: Engines, config: Config) {
   ];
 }
 
-async function probe(launch: (wanted: TakeOptions) => Promise<Chrome>, log: Log): Promise<void> {
+async function probe(launch: (wanted: TakeOptions) => Promise<Chrome>, log: Log): Promise<string> {
   try {
     const chrome = await launch({});
     try {
-      log.info({ chrome: await probeChrome(chrome, log) }, 'Chrome works');
+      const version = await probeChrome(chrome, log);
+      log.info({ chrome: version }, 'Chrome works');
+      return version;
     } finally {
       await chrome.close();
     }

@@ -9,6 +9,7 @@ import { type WorkStatements, workOperations } from '../operations/work.ts';
 import type { StoreOps } from '../types.ts';
 import { auditOps } from './console/audit.ts';
 import { consoleOps } from './console/console.ts';
+import { operatorViewOps } from './console/operator.ts';
 import { contextOps, contextStatements } from './contexts.ts';
 import { synchronous } from './engine/steps.ts';
 import type { Tx } from './engine/transaction.ts';
@@ -80,6 +81,7 @@ function views(tx: Tx) {
     ...loginOps(tx),
     ...auditOps(tx),
     ...keyOps(tx),
+    ...operatorViewOps(tx),
     ...sessionOps(tx),
     ...sessionLogOps(tx),
     ...buildViews(tx),

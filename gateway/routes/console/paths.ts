@@ -159,6 +159,13 @@ export const CONSOLE_PATHS: Readonly<Record<string, object>> = {
       },
     },
   },
+  '/console/api/v1/operator/backup': {
+    get: {
+      operationId: 'downloadBackup',
+      summary: 'A backup of the installation.',
+      responses: answers('A tar.', { 'application/x-tar': BINARY }),
+    },
+  },
   '/console/api/v1/changes': {
     get: {
       operationId: 'watchChanges',

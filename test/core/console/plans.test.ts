@@ -6,6 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { auditOps } from '../../../core/store/sqlite/console/audit.ts';
 import { consoleOps } from '../../../core/store/sqlite/console/console.ts';
+import { operatorViewOps } from '../../../core/store/sqlite/console/operator.ts';
 import { sized } from '../../support/whole.ts';
 import { addFunctions, addInvocations, addSessions, openLists } from './projects.ts';
 
@@ -14,12 +15,13 @@ const test = suite('core/console/plans');
 const ROWS = sized(50_000, 1_000_000);
 
 /**
- * They sort the functions of one build, group the events of one invocation, or group the rows that
- * a subquery with a limit selects.
+ * They sort the functions of one build, group the events of one invocation, group the rows that
+ * a subquery with a limit selects, or sort the queues of all projects for the operator.
  */
 const MAY_SORT = [
   /FROM versions JOIN functions .*ORDER BY functions\.name LIMIT 20/,
   /WHERE resource_id = \? GROUP BY events\.id LIMIT 100$/,
+  /FROM queues JOIN projects .* ORDER BY kind, vtime LIMIT \?$/,
   /COUNT\(\*\) AS count .* LIMIT \d+\) .*GROUP BY 1, 2$/,
 ];
 
@@ -38,6 +40,7 @@ function statementsOf(lists: ReturnType<typeof openLists>): string[] {
   const tx = { db: watching as never, wake: () => undefined, crashPoint: () => undefined };
   consoleOps(tx);
   auditOps(tx);
+  operatorViewOps(tx);
   return seen;
 }
 
@@ -65,8 +68,12 @@ test('no statement reads a table from its beginning, and none sorts a list', asy
   assert.ok(statements.length > 10);
   for (const sql of statements) {
     const plan = planOf(lists, sql);
-    // Such a subquery is read whole.
-    assert.not.match(plan, /SCAN (?!\(subquery|newest)|AUTOMATIC/, `${sql}\n${plan}`);
+    // Such a subquery is read whole, and so is the index of running work.
+    assert.not.match(
+      plan,
+      /SCAN (?!\(subquery|newest|jobs USING COVERING INDEX jobs_by_runner)|AUTOMATIC/,
+      `${sql}\n${plan}`,
+    );
     if (MAY_SORT.some((few) => few.test(sql))) continue;
     assert.not.match(plan, /TEMP B-TREE/, `${sql}\n${plan}`);
     // A page examines what is between two places, and nothing below.

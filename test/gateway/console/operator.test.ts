@@ -11,13 +11,16 @@ const AUDIT = '/console/api/v1/audit';
 const PROJECTS = '/console/api/v1/operator/projects';
 const MISSING = '01a1fce4-ed84-7600-895f-0cf6ab39edc7';
 /** Every route of the operator. */
-const ROUTES: readonly [method: string, path: string, body?: object][] = [
+const ROUTES: readonly (readonly [method: string, path: string, body?: object])[] = [
   ['GET', PROJECTS],
   ['POST', PROJECTS, { name: 'new' }],
   ['PATCH', `${PROJECTS}/default`, { limits: { sessions: 1 } }],
   ['POST', `${PROJECTS}/default/keys`, { name: 'new' }],
   ['GET', '/console/api/v1/operator/keys'],
   ['DELETE', '/console/api/v1/operator/keys/k3v9x0ab'],
+  ...['sessions', 'runners', 'queues', 'notices', 'diagnosis', 'backup'].map(
+    (list) => ['GET', `/console/api/v1/operator/${list}`] as const,
+  ),
 ];
 
 async function operatorCode({ app }: Console): Promise<string> {

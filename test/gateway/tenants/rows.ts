@@ -68,6 +68,12 @@ function operatorRows(): Record<string, Row> {
     [`PATCH ${base}/projects/{project}`]: { path: project, body: { limits: {} }, own: 403 },
     [`POST ${base}/projects/{project}/keys`]: { path: project, body: { name: 'x' }, own: 403 },
     [`GET ${base}/keys`]: { own: 403 },
+    ...Object.fromEntries(
+      ['sessions', 'runners', 'queues', 'notices', 'diagnosis'].map((list) => [
+        `GET ${base}/${list}`,
+        { own: 403 },
+      ]),
+    ),
     [`DELETE ${base}/keys/{id}`]: { path: { id: named('k3v9x0ab') }, own: 403 },
   };
 }

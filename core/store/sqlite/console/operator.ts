@@ -1,0 +1,58 @@
+/** Lists over all projects, for the operator pages of the console. */
+import type { ListWanted } from '../../types/console.ts';
+import type {
+  OperatorQueueRow,
+  OperatorSessionRow,
+  OperatorViewOps,
+} from '../../types/operator.ts';
+import { queries } from '../engine/statements.ts';
+import type { Tx } from '../engine/transaction.ts';
+import { ENTRIES_MAX, type Walk, walks } from './walk.ts';
+
+type Stored = Omit<OperatorSessionRow, 'isReleased'> & { isReleased: number };
+
+const ALL = {
+  columns: `sessions.id AS id, sessions.project_id AS projectId, projects.name AS projectName,
+    sessions.status AS status, sessions.created_at AS createdAt,
+    sessions.started_at AS startedAt, sessions.ended_at AS endedAt, end_reason AS endReason,
+    EXISTS (SELECT 1 FROM jobs WHERE jobs.released_at IS NOT NULL AND jobs.id = COALESCE(
+      (SELECT invocations.id FROM invocations WHERE session_id = sessions.id),
+      sessions.id)) AS isReleased`,
+  table: 'sessions INDEXED BY sessions_by_age',
+  joins: 'JOIN projects ON projects.id = sessions.project_id',
+  where: 'TRUE',
+  at: 'sessions.created_at',
+  id: 'sessions.id',
+} satisfies Walk;
+const OPEN = {
+  ...ALL,
+  table: 'sessions INDEXED BY sessions_open_by_age',
+  where: `sessions.status IN ('PENDING', 'RUNNING')`,
+} satisfies Walk;
+
+export function operatorViewOps(tx: Tx): OperatorViewOps {
+  const { rows } = queries(tx);
+  const all = walks<ListWanted, Stored>(tx, ALL);
+  const open = walks<ListWanted, Stored>(tx, OPEN);
+  // Two queues of a kind for each project, which an operator makes.
+  const busy = rows<[number], OperatorQueueRow>(`
+    SELECT queues.project_id AS projectId, projects.name AS projectName, kind,
+      ready AS waiting, running, IIF(kind = 'session', concurrency, cap) AS "limit", vtime
+    FROM queues JOIN projects ON projects.id = queues.project_id
+    WHERE kind IN ('invocation', 'build', 'session') AND (ready > 0 OR running > 0)
+    ORDER BY kind, vtime LIMIT ?`);
+  // Index jobs_by_runner.
+  const held = rows<[], { runnerId: string; running: number }>(`
+    SELECT runner_id AS runnerId, COUNT(*) AS running FROM jobs
+    WHERE state = 'running' GROUP BY runner_id`);
+  return {
+    allSessions({ isOpen, ...wanted }) {
+      const page = { ...wanted, projectId: '', from: 0, to: Number.MAX_SAFE_INTEGER };
+      const found = (isOpen ? open : all)(page, ENTRIES_MAX);
+      const shown = found.rows.map((row) => ({ ...row, isReleased: row.isReleased === 1 }));
+      return { rows: shown, next: found.next };
+    },
+    busyQueues: busy,
+    heldWork: held,
+  };
+}
