@@ -5,8 +5,10 @@ import { openDiagnosis } from '../../../core/maintenance/diagnosis.ts';
 import { openNotices } from '../../../core/maintenance/notices.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
+import type { CallOptions } from '../../../proto/rpc/local.ts';
 import { faultOf } from '../../support/fault.ts';
-import { boot, HOLDER } from '../boot.ts';
+import { until } from '../../support/poll.ts';
+import { type Booted, boot, HOLDER } from '../boot.ts';
 
 const test = suite('core/console/operator');
 
@@ -26,6 +28,17 @@ const FACTS = {
   spares: 1,
 };
 
+/** Accepts a session; the call itself would wait for its browser. */
+async function begin({ clients, asOperator }: Booted, caller: CallOptions): Promise<void> {
+  const count = async () => {
+    const { sessions } = await clients.operatorConsole.listAllSessions({}, asOperator);
+    return sessions.length;
+  };
+  const before = await count();
+  clients.sessions.createSession(SESSION, caller).catch(() => undefined);
+  await until(async () => (await count()) > before);
+}
+
 test('sessions of all projects are listed newest first, open ones alone, by cursor', async () => {
   await using app = await boot();
   const { clients, asOperator, asProject } = app;
@@ -33,7 +46,7 @@ test('sessions of all projects are listed newest first, open ones alone, by curs
   const made = await clients.operators.createApiKey({ project: 'other', name: '' }, asOperator);
   const asOther = { metadata: { 'x-svc-api-key': made.key } };
   for (const caller of [asProject, asOther, asProject]) {
-    await clients.sessions.createSession(SESSION, caller);
+    await begin(app, caller);
     app.clock.advance(1_000);
   }
   const { sessions } = await clients.operatorConsole.listAllSessions({}, asOperator);
@@ -69,8 +82,8 @@ test('queues with work are listed with their fairness key', async () => {
   await using app = await boot();
   const { clients, asOperator } = app;
   assert.equal((await clients.operatorConsole.listQueues({}, asOperator)).queues, []);
-  await clients.sessions.createSession(SESSION, app.asProject);
-  await clients.sessions.createSession(SESSION, app.asProject);
+  await begin(app, app.asProject);
+  await begin(app, app.asProject);
   await app.lease('SESSION');
   const { queues } = await clients.operatorConsole.listQueues({}, asOperator);
   const shown = queues.map(({ projectName, kind, waiting, running, vtime }) => {
@@ -85,7 +98,7 @@ test('queues with work are listed with their fairness key', async () => {
 test('runners are listed with the facts of their last report', async () => {
   await using app = await boot();
   const { clients, asOperator, asRunner } = app;
-  await clients.sessions.createSession(SESSION, app.asProject);
+  await begin(app, app.asProject);
   await app.lease('SESSION');
   const renew = (facts: typeof FACTS) =>
     clients.runners.renewLeases({ ...HOLDER, leaseIds: [], browserFailed: true, facts }, asRunner);

@@ -34,6 +34,8 @@ const UNROUTED: readonly number[] = [404, 405, 501];
 /** Statuses of responses to unreadable requests, which have no method (gateway/http/errors.ts). */
 const UNREADABLE: readonly number[] = [400, 408, 413, 431];
 const ERROR = ['components', 'schemas', 'Error'];
+/** Before the path of a request that an operator login makes for a project. */
+const NAMED_PROJECT = /^\/console\/api\/v1\/as\/[^/]+(?=\/)/;
 const SHOWN_CHARS = 2_000;
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/;
 
@@ -74,7 +76,8 @@ export function openJudge(description: Description): Judge {
   return {
     verdict({ method, path, status, type, text }) {
       const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
-      const route = routes.find(({ pattern, verbs }) => pattern.test(path) && verb in verbs);
+      const served = path.replace(NAMED_PROJECT, '');
+      const route = routes.find(({ pattern, verbs }) => pattern.test(served) && verb in verbs);
       const where = `${method} ${path}: ${status}`;
       if (route === undefined) {
         if (!(method === '' ? UNREADABLE : UNROUTED).includes(status)) {

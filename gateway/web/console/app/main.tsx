@@ -4,7 +4,7 @@ import { api, type Me, me, sentenceOf } from '../data/api.ts';
 import { startChanges } from '../data/changes.ts';
 import { tick } from '../data/clock.ts';
 import { readPreferences } from '../data/preferences.ts';
-import { pathOf } from '../data/route.ts';
+import { operatorPath, pathOf } from '../data/route.ts';
 import { go, route, startRouter } from '../data/router.ts';
 import { startKeys } from '../parts/keys.tsx';
 import { lazy } from '../parts/lazy.tsx';
@@ -70,5 +70,7 @@ async function useCode(): Promise<void> {
 function enter(who: Me): void {
   me.value = who;
   startChanges();
-  if (route.value.projectId === '') go(pathOf(who.projectId));
+  const { page, projectId } = route.value;
+  const isOwnPage = projectId !== '' || page === 'operator';
+  if (!isOwnPage) go(who.projectId === null ? operatorPath() : pathOf(who.projectId));
 }

@@ -27,6 +27,10 @@ const BuildsPage = lazy(async () => (await import('../pages/functions/builds.tsx
 const BuildPage = lazy(async () => (await import('../pages/functions/build.tsx')).BuildPage);
 const RunPage = lazy(async () => (await import('../pages/runs/run.tsx')).RunPage);
 
+const OperatorPage = lazy(async () => (await import('../pages/operator/page.tsx')).OperatorPage);
+
+const AuditPage = lazy(async () => (await import('../pages/operator/events.tsx')).AuditPage);
+
 export function pageOf({ page, projectId, id }: Route): VNode {
   switch (page) {
     case 'overview':
@@ -62,6 +66,10 @@ export function pageOf({ page, projectId, id }: Route): VNode {
     case 'settings':
       return <SettingsPage />;
     case 'share': // without a login: main.tsx
+    case 'audit':
+      return <AuditPage />;
+    case 'operator':
+      return <OperatorPage key={id} path={id} />;
     case 'unknown':
       return (
         <Empty title="There is no such page.">

@@ -1,15 +1,16 @@
 /** The frame of every page: the rail, the bar, the page, and the dialogs that keys open. */
 import { useEffect, useState } from 'preact/hooks';
-import { api, type Me, me as who } from '../data/api.ts';
+import { api, isOperator, type Me, me as who } from '../data/api.ts';
 import { isLive } from '../data/changes.ts';
 import { isUtc } from '../data/clock.ts';
-import { type PageName, pathOf } from '../data/route.ts';
+import { operatorPath, type PageName, pathOf } from '../data/route.ts';
 import { go, route } from '../data/router.ts';
 import { useKeys } from '../parts/keys.tsx';
 import { Empty } from '../parts/load.tsx';
 import { copy } from '../parts/text.tsx';
 import { Help } from './help.tsx';
 import { Palette } from './palette.tsx';
+import { Project, projectName } from './projects.tsx';
 import { pageOf } from './routes.tsx';
 
 const RAIL: readonly [list: string, name: string, key: string, pages: PageName[], icon: string][] =
@@ -57,34 +58,55 @@ const PLACES: Partial<Record<PageName, string>> = {
   builds: 'Builds',
   build: 'Build',
 };
+const OPERATOR_ICON =
+  'M8 1 2 3.5V8c0 3.5 2.6 6 6 7 3.4-1 6-3.5 6-7V3.5zm0 1.7 4.5 1.9V8c0 2.6-1.9 4.6-4.5 5.4z';
+const OPERATOR = [
+  ['', 'Projects'],
+  ['sessions', 'Sessions'],
+  ['runners', 'Runners'],
+  ['queues', 'Queues'],
+  ['events', 'Events'],
+  ['doctor', 'Doctor'],
+  ['backup', 'Backup'],
+] as const;
 
 export function Shell({ me }: { me: Me }) {
   const [dialog, setDialog] = useState<'help' | 'palette'>();
   // a key may have opened the other one before this one reports its end
   const close = (own: string) => () => setDialog((now) => (now === own ? undefined : now));
   const { page, projectId } = route.value;
+  const own = me.projectId ?? projectId;
+  const isOfOperator = me.projectId === null;
   useTitle(me);
   useKeys([
-    { keys: 'Ctrl+K or /', does: 'search', run: () => setDialog('palette') },
+    {
+      keys: 'Ctrl+K or /',
+      does: 'search',
+      run: () => {
+        if (own !== '') setDialog('palette');
+      },
+    },
     { keys: '?', does: 'this help', run: () => setDialog('help') },
     { keys: 'y', does: 'copy the address of this page', run: () => void copy(location.href) },
-    ...RAIL.map(([list, name, key]) => {
-      return { keys: `g ${key}`, does: name, run: () => go(pathOf(me.projectId, list)) };
+    ...(own === '' ? [] : RAIL).map(([list, name, key]) => {
+      return { keys: `g ${key}`, does: name, run: () => go(pathOf(own, list)) };
     }),
+    ...(isOfOperator ? [{ keys: 'g a', does: 'Operator', run: () => go(operatorPath()) }] : []),
   ]);
-  const isOther = projectId !== '' && projectId !== me.projectId;
+  const isOther = isOfOperator ? false : projectId !== me.projectId && projectId !== '';
+  const isRefused = isOther || (page === 'operator' && !isOfOperator);
   return (
     <div class="shell">
       <a class="skip" href="#page">
         Skip to the page
       </a>
-      <Rail projectId={me.projectId} page={page} />
+      <Rail projectId={own} page={page} />
       <Bar me={me} search={() => setDialog('palette')} help={() => setDialog('help')} />
-      <main id="page" tabIndex={-1}>
-        {isOther ? <OtherProject me={me} /> : pageOf(route.value)}
+      <main id="page" tabIndex={-1} key={isOfOperator ? projectId : ''}>
+        {isRefused ? <OtherProject me={me} /> : pageOf(route.value)}
       </main>
       {dialog === 'help' && <Help close={close('help')} />}
-      {dialog === 'palette' && <Palette projectId={me.projectId} close={close('palette')} />}
+      {dialog === 'palette' && <Palette projectId={own} close={close('palette')} />}
     </div>
   );
 }
@@ -93,7 +115,7 @@ function Rail({ projectId, page }: { projectId: string; page: PageName }) {
   return (
     <nav class="rail" aria-label="Pages">
       <span class="brand">tabern</span>
-      {RAIL.map(([list, name, , pages, icon]) => (
+      {(projectId === '' ? [] : RAIL).map(([list, name, , pages, icon]) => (
         <a
           key={name}
           href={pathOf(projectId, list)}
@@ -105,27 +127,52 @@ function Rail({ projectId, page }: { projectId: string; page: PageName }) {
           {name}
         </a>
       ))}
+      {isOperator() && <OperatorRail isInProject={projectId !== ''} />}
     </nav>
   );
 }
 
+function OperatorRail({ isInProject }: { isInProject: boolean }) {
+  const [list = ''] = route.value.id.split('/');
+  const pages = isInProject ? ([['', 'Operator']] as const) : OPERATOR;
+  return (
+    <>
+      {pages.map(([name, title]) => (
+        <a
+          key={name}
+          href={operatorPath(name)}
+          aria-current={!isInProject && list === name ? 'page' : undefined}
+        >
+          <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
+            <path d={OPERATOR_ICON} fill="currentColor" fill-rule="evenodd" />
+          </svg>
+          {title}
+        </a>
+      ))}
+    </>
+  );
+}
+
 function Bar({ me, search, help }: { me: Me; search: () => void; help: () => void }) {
+  const isInProject = me.projectId !== null || route.value.projectId !== '';
   const logOut = async () => {
     await api('/console/logout', {}).catch(() => undefined);
     who.value = null;
   };
   return (
     <header class="bar">
-      <strong class="project" title={me.projectId}>
-        {me.projectName ?? 'Project'}
-      </strong>
-      <span class={`dot ${isLive.value ? 'live' : 'lost'}`}>
-        {isLive.value ? 'Live' : 'Reconnecting'}
-      </span>
+      <Project me={me} />
+      {isInProject && (
+        <span class={`dot ${isLive.value ? 'live' : 'lost'}`}>
+          {isLive.value ? 'Live' : 'Reconnecting'}
+        </span>
+      )}
       <span class="space" />
-      <button type="button" class="search" onClick={search}>
-        Search <kbd>Ctrl K</kbd>
-      </button>
+      {isInProject && (
+        <button type="button" class="search" onClick={search}>
+          Search <kbd>Ctrl K</kbd>
+        </button>
+      )}
       <button
         type="button"
         class="plain"
@@ -148,20 +195,22 @@ function Bar({ me, search, help }: { me: Me; search: () => void; help: () => voi
 
 function OtherProject({ me }: { me: Me }) {
   return (
-    <Empty title="This address belongs to another project.">
+    <Empty title="This address belongs to another project, or to the operator.">
       <p>
-        Log in with a key of that project, or go to the{' '}
-        <a href={pathOf(me.projectId)}>overview of this one</a>.
+        Log in with a key of that project or by <code>tabern console --operator</code>, or go to the{' '}
+        <a href={pathOf(me.projectId ?? '')}>overview of this one</a>.
       </p>
     </Empty>
   );
 }
 
 function useTitle(me: Me): void {
-  const { page } = route.value;
+  const { page, id } = route.value;
+  const project = projectName(me) ?? 'tabern';
   useEffect(() => {
+    const list = OPERATOR.find(([name]) => name === id.split('/')[0]);
+    const place = page === 'operator' ? list?.[1] : PLACES[page];
     const name = RAIL.find(([, , , pages]) => pages.includes(page))?.[1];
-    const project = me.projectName ?? 'tabern';
-    document.title = [PLACES[page] ?? name, project].filter(Boolean).join(' · ');
-  }, [page, me.projectName]);
+    document.title = [place ?? name, project].filter(Boolean).join(' · ');
+  }, [page, id, project]);
 }

@@ -1,6 +1,7 @@
 /** Requests to the service. The cookie of the login is their credential. */
 import { signal } from '@preact/signals';
 import { setClock } from './clock.ts';
+import { route } from './router.ts';
 import { shareHeaders } from './share.ts';
 
 /** Ours: an answer that takes longer is an error that the page shows. */
@@ -20,13 +21,30 @@ export class ApiError extends Error {
 
 /** Who is logged in. undefined: not asked yet; null: nobody. */
 export type Me = {
-  projectId: string;
-  projectName?: string;
+  /** Both null for an operator login, which sees every project. */
+  projectId: string | null;
+  projectName?: string | null;
   /** `keyId`: the public part of the API key; null for a login by a link of `tabern console`. */
-  login?: { kind: string; keyId: string | null } | null;
+  login?: { kind: 'key' | 'code' | 'operator'; keyId: string | null } | null;
   service?: { baseUrl: string };
 };
 export const me = signal<Me | null | undefined>(undefined);
+
+/** Paths of the login itself and of the operator, of no project. */
+const OF_NO_PROJECT = /^\/console\/api\/v1\/(?:me$|operator\/)/;
+const OF_PROJECT = /^\/(?:v1|console\/api\/v1)\//;
+
+export function isOperator(): boolean {
+  return me.value?.login?.kind === 'operator';
+}
+
+/** The path for the project of the page's address: an operator login names it in each request. */
+export function inProject(path: string): string {
+  const { projectId } = route.value;
+  const isNamed = isOperator() && projectId !== '';
+  if (!isNamed || !OF_PROJECT.test(path) || OF_NO_PROJECT.test(path)) return path;
+  return `/console/api/v1/as/${encodeURIComponent(projectId)}${path}`;
+}
 
 /** The address for clients, for commands that a person copies. */
 export function baseUrl(): string {
@@ -91,7 +109,7 @@ async function request(
     init.body = JSON.stringify(body);
   }
   try {
-    const answer = await fetch(path, init);
+    const answer = await fetch(inProject(path), init);
     setClock(answer.headers.get('date'));
     return answer;
   } catch (error) {

@@ -1,7 +1,7 @@
 /** Changes of the project as they happen. Without the stream, everything is read each 10 s. */
 import { effect, signal } from '@preact/signals';
-import { me } from './api.ts';
-import { type Changes, openChanges, type StreamMessage } from './stream.ts';
+import { inProject, isOperator, me } from './api.ts';
+import { openChanges, type StreamMessage, URL_OF_CHANGES } from './stream.ts';
 import { threadUrl } from './thread-url.ts';
 import type { Change } from './types.ts';
 
@@ -10,19 +10,24 @@ const POLL_MS = 10_000;
 /** Whether changes arrive by the stream. */
 export const isLive = signal(false);
 
-const listeners = new Set<(change: Change) => void>();
-let stream: Changes | undefined;
+/** `leave`: this tab no longer listens; others may. */
+type Changes = { open(): void; stop(): void; leave(): void };
+type Receive = (message: StreamMessage) => void;
+
 let isPolling = false;
 
-/** Opens the stream of this login. It stops when the login ends. */
+const listeners = new Set<(change: Change) => void>();
+let stream: { path: string; changes: Changes } | undefined;
+let isStarted = false;
+
+/** Opens the stream of this login and the page's project. It stops when the login ends. */
 export function startChanges(): void {
-  if (stream !== undefined) {
-    stream.open();
-    return;
-  }
-  stream = typeof SharedWorker === 'undefined' ? openChanges(receive) : openShared();
+  if (me.value) follow(inProject(URL_OF_CHANGES));
+  if (isStarted) return;
+  isStarted = true;
   effect(() => {
-    if (me.value === null) stream?.stop();
+    if (me.value === null) stream?.changes.stop();
+    else if (isOperator()) follow(inProject(URL_OF_CHANGES));
   });
   pollChanges();
 }
@@ -45,16 +50,51 @@ export function onChange(kinds: readonly string[], listener: (change: Change) =>
   return () => listeners.delete(own);
 }
 
-function openShared(): Changes {
-  const { port } = new SharedWorker(threadUrl(CHANGES_THREAD), { type: 'module' });
+/** An operator login without a project has no stream: its pages are read again each 10 s. */
+function follow(path: string): void {
+  if (stream?.path === path) {
+    stream.changes.open();
+    return;
+  }
+  stream?.changes.leave();
+  stream = undefined;
+  if (isOperator() && path === URL_OF_CHANGES) {
+    isLive.value = false;
+    return;
+  }
+  const open = typeof SharedWorker === 'undefined' ? openOwn : openShared;
+  stream = { path, changes: open(path, receiverOf(path)) };
+}
+
+function openOwn(path: string, tell: Receive): Changes {
+  const changes = openChanges(path, tell);
+  return { ...changes, leave: changes.stop };
+}
+
+function openShared(path: string, tell: Receive): Changes {
+  const { port } = new SharedWorker(threadUrl(CHANGES_THREAD), { type: 'module', name: path });
   const open = () => port.postMessage('open');
-  port.onmessage = ({ data }) => receive(data as StreamMessage);
-  addEventListener('pagehide', () => port.postMessage('close'));
+  let isLeft = false;
+  port.onmessage = ({ data }) => tell(data as StreamMessage);
+  const close = () => port.postMessage('close');
+  addEventListener('pagehide', close);
   addEventListener('pageshow', ({ persisted }) => {
-    if (persisted) open();
+    if (persisted && !isLeft) open();
   });
   open();
-  return { open, stop: () => port.postMessage('stop') };
+  const leave = () => {
+    isLeft = true;
+    close();
+    port.close();
+  };
+  return { open, leave, stop: () => port.postMessage('stop') };
+}
+
+/** What arrives late of a stream that was left is of another project. */
+function receiverOf(path: string): Receive {
+  return (message) => {
+    if (stream === undefined || stream.path === path) receive(message);
+  };
 }
 
 function receive(message: StreamMessage): void {

@@ -18,8 +18,10 @@ export type PageName =
   | 'files'
   | 'usage'
   | 'settings'
+  | 'operator'
+  | 'audit'
   | 'unknown';
-/** `projectId` and `id` are empty where the path has none. */
+/** `projectId` and `id` are empty where the path has none; below `/operator`, `id` is the rest. */
 export type Route = { page: PageName; projectId: string; id: string; query: URLSearchParams };
 
 const LISTS: Record<string, PageName> = {
@@ -34,6 +36,7 @@ const LISTS: Record<string, PageName> = {
   files: 'files',
   usage: 'usage',
   settings: 'settings',
+  audit: 'audit',
 };
 const DETAILS: Record<string, PageName> = {
   sessions: 'session',
@@ -55,10 +58,18 @@ export function routeOf(path: string, search: string): Route {
   if (parts.length === 0 || parts[0] === 'login')
     return { page: 'overview', projectId: '', id: '', query };
   if (path === SHARE) return { page: 'share', projectId: '', id: '', query };
+  if (parts[0] === 'operator') {
+    return { page: 'operator', projectId: '', id: parts.slice(1).join('/'), query };
+  }
   const [p, projectId = '', list = '', id = '', ...rest] = parts;
   const isKnown = p === 'p' && projectId !== '' && rest.length === 0;
   const page = (id === '' ? own(LISTS, list) : own(DETAILS, list)) ?? 'unknown';
   return { page: isKnown ? page : 'unknown', projectId, id, query };
+}
+
+/** The path of a page of the operator, or of one object in it. */
+export function operatorPath(list = '', id = ''): string {
+  return [`${ROOT}/operator`, list, id].filter((part) => part !== '').join('/');
 }
 
 /** The path of a list, or of one object in it. */

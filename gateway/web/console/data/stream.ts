@@ -4,7 +4,7 @@ import type { Change } from './types.ts';
 /** A change, whether the stream is connected, or the end of the login. */
 export type StreamMessage = { change: Change } | { isLive: boolean } | { isEnded: true };
 
-const URL_OF_CHANGES = '/console/api/v1/changes';
+export const URL_OF_CHANGES = '/console/api/v1/changes';
 const RETRY_FIRST_MS = 500;
 const RETRY_MAX_MS = 10_000;
 /** Ours: without a heartbeat for longer than two of them, the connection is dead. */
@@ -13,8 +13,8 @@ const SILENCE_MS = 35_000;
 /** `open` connects at once when it is not; `stop` forgets the login. */
 export type Changes = { open(): void; stop(): void };
 
-/** Reports changes and the state of the stream. */
-export function openChanges(tell: (message: StreamMessage) => void): Changes {
+/** Reports changes and the state of the stream at that path. */
+export function openChanges(path: string, tell: (message: StreamMessage) => void): Changes {
   let source: EventSource | undefined;
   let retryMs = RETRY_FIRST_MS;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -46,7 +46,7 @@ export function openChanges(tell: (message: StreamMessage) => void): Changes {
   function connect(): void {
     clearTimeout(timer);
     const query = version === '' ? '' : `?after=${encodeURIComponent(version)}`;
-    source = new EventSource(URL_OF_CHANGES + query);
+    source = new EventSource(path + query);
     source.onopen = () => {
       retryMs = RETRY_FIRST_MS;
       tell({ isLive: true });

@@ -44,7 +44,10 @@ export function RunState({ status }: { status: RunStatus }) {
   return <State name={name} word={word} />;
 }
 
-export function stateOfSession({ status, isReleased }: Session): [StateName, string] {
+export function stateOfSession({
+  status,
+  isReleased,
+}: Pick<Session, 'status' | 'isReleased'>): [StateName, string] {
   switch (status) {
     case 'PENDING':
       return ['waiting', 'Starting'];

@@ -4,7 +4,7 @@ import type { ListName, LogRow } from './model.ts';
 import type { Ticks } from './ticks.ts';
 
 export type ToThread =
-  | { type: 'load'; sessionId: string; share: string; from: number; to: number | undefined }
+  | { type: 'load'; path: string; share: string; from: number; to: number | undefined }
   | { type: 'select'; list: ListName; filter: string }
   | { type: 'rows'; from: number; to: number }
   | { type: 'time'; at: number }

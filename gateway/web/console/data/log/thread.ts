@@ -1,6 +1,6 @@
 /** The thread of a session's log: reads, parses, joins and filters, so that the page does not. */
 import { escaped } from '../format.ts';
-import { partOf, readByToken, shareHeaders } from '../share.ts';
+import { readByToken, shareHeaders } from '../share.ts';
 import { matching } from './filter.ts';
 import { laneOf, placeAt } from './lanes.ts';
 import type { FromThread, IndexedRow, ToThread } from './messages.ts';
@@ -44,11 +44,11 @@ addEventListener('message', ({ data }: MessageEvent<ToThread>) => {
   }
 });
 
-async function load({ sessionId, share, from, to }: Load): Promise<void> {
+async function load({ path, share, from, to }: Load): Promise<void> {
   const begun = performance.now();
   try {
     readByToken(share);
-    const answer = await fetch(partOf(sessionId, 'logs'), {
+    const answer = await fetch(path, {
       cache: 'no-store',
       headers: shareHeaders(),
     });

@@ -1,6 +1,6 @@
 /** Files that pages of all sessions downloaded, and extensions. Names are texts of pages. */
 import { useState } from 'preact/hooks';
-import { send } from '../../data/api.ts';
+import { inProject, send } from '../../data/api.ts';
 import { bytesText } from '../../data/format.ts';
 import { pathOf } from '../../data/route.ts';
 import { route } from '../../data/router.ts';
@@ -96,7 +96,11 @@ function columnsOf(projectId: string, remove: (file: StoredFile) => void): Colum
       name: '',
       cell: (file) => (
         <div class="actions">
-          <a class="button" href={`/console/api/v1/downloads/${file.id}/content`} download>
+          <a
+            class="button"
+            href={inProject(`/console/api/v1/downloads/${file.id}/content`)}
+            download
+          >
             Download
           </a>
           <button type="button" class="danger" onClick={() => remove(file)}>

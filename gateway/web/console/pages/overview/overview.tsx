@@ -49,6 +49,7 @@ export function OverviewPage() {
     <>
       <div class="head">
         <h1>Overview</h1>
+        <a href={pathOf(route.value.projectId, 'audit')}>Changes in the console</a>
         <span class="space" />
         <button type="button" class="main" onClick={() => setStarting(true)}>
           Start a session

@@ -1,6 +1,6 @@
 /** The dialog with everything of a session that can be saved as a file. */
 import { useEffect, useState } from 'preact/hooks';
-import { api, sentenceOf } from '../../data/api.ts';
+import { api, inProject, sentenceOf } from '../../data/api.ts';
 import type { Session } from '../../data/types.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { useLoad } from '../../parts/load.tsx';
@@ -21,12 +21,15 @@ export function DownloadsDialog({ session, close }: { session: Session; close: (
       <h2>Download</h2>
       <ul class="downloads">
         <li>
-          <a href={`/v1/sessions/${session.id}/logs`} download={`${session.id}.json`}>
+          <a href={inProject(`/v1/sessions/${session.id}/logs`)} download={`${session.id}.json`}>
             Protocol log (JSON)
           </a>
         </li>
         <li>
-          <a href={`/v1/sessions/${session.id}/downloads`} download={`${session.id}.zip`}>
+          <a
+            href={inProject(`/v1/sessions/${session.id}/downloads`)}
+            download={`${session.id}.zip`}
+          >
             Files that its pages downloaded (zip)
           </a>
         </li>

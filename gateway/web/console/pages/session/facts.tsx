@@ -1,5 +1,5 @@
 /** The lists of a session that are short: events, files and settings. */
-import { withQuery } from '../../data/api.ts';
+import { inProject, withQuery } from '../../data/api.ts';
 import { bytesText, escaped, lengthText, plain } from '../../data/format.ts';
 import type { Download, Session, SessionEvent } from '../../data/types.ts';
 import { Failure, useLoad } from '../../parts/load.tsx';
@@ -82,7 +82,7 @@ export function FilesList({ session }: { session: Session }) {
   return (
     <>
       <p class="files-note">
-        <a href={`/v1/sessions/${session.id}/downloads`} download={`${session.id}.zip`}>
+        <a href={inProject(`/v1/sessions/${session.id}/downloads`)} download={`${session.id}.zip`}>
           All files as a zip
         </a>
         {total > downloads.length && ` The newest ${downloads.length} of ${total} are listed.`}
@@ -110,7 +110,10 @@ function Files({ downloads }: { downloads: Download[] }) {
         {downloads.map(({ id, filename, mimeType, size, checksum, createdAt }) => (
           <tr key={id}>
             <td class="wide">
-              <a href={`/console/api/v1/downloads/${id}/content`} download={plain(filename)}>
+              <a
+                href={inProject(`/console/api/v1/downloads/${id}/content`)}
+                download={plain(filename)}
+              >
                 <Foreign text={filename} />
               </a>
             </td>

@@ -1,6 +1,6 @@
 /** The recording of a session: one page of it at a time. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { sentenceOf } from '../../data/api.ts';
+import { inProject, sentenceOf } from '../../data/api.ts';
 import { lengthText } from '../../data/format.ts';
 import { shown, wanted } from '../../data/playhead.ts';
 import { route, setQuery } from '../../data/router.ts';
@@ -22,7 +22,7 @@ export function Player({ session, pages }: Props) {
   const startedAt = Date.parse(session.startedAt ?? session.createdAt);
   const video = useRef<HTMLVideoElement>(null);
   const [error, setError] = useState<string>();
-  const url = partOf(session.id, `replays/${page?.pageId ?? '0'}`);
+  const url = inProject(partOf(session.id, `replays/${page?.pageId ?? '0'}`));
   useEffect(() => {
     const element = video.current;
     if (element === null) return;

@@ -1,11 +1,12 @@
 /** The log of a session, which a thread holds: counts, the rows in view and the chosen entry. */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { inProject } from '../../data/api.ts';
 import type { Lane, Range } from '../../data/log/lanes.ts';
 import type { FromThread, IndexedRow, ToThread } from '../../data/log/messages.ts';
 import type { ListName } from '../../data/log/model.ts';
 import { seek, shown, wanted } from '../../data/playhead.ts';
 import { route, setQuery } from '../../data/router.ts';
-import { sharedToken } from '../../data/share.ts';
+import { partOf, sharedToken } from '../../data/share.ts';
 import { threadUrl } from '../../data/thread-url.ts';
 import type { Session } from '../../data/types.ts';
 import type { Window } from '../../data/window.ts';
@@ -159,7 +160,8 @@ function useThread(session: Session, hear: (message: FromThread, tell: Tell) => 
 function loadOf({ id, startedAt, createdAt, endedAt }: Session): ToThread {
   const to = endedAt === undefined ? undefined : Date.parse(endedAt);
   const from = Date.parse(startedAt ?? createdAt);
-  return { type: 'load', sessionId: id, share: sharedToken(), from, to };
+  const path = inProject(partOf(id, 'logs'));
+  return { type: 'load', path, share: sharedToken(), from, to };
 }
 
 function taken(old: Known, message: FromThread, list: ListName): Known {
