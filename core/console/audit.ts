@@ -1,5 +1,8 @@
 /** Lists the audit, which core/api/audit.ts records: a project its own events, the operator all. */
-import type { AuditEvent, AuditServiceService } from '../../proto/gen/tabern/v1/audit.pb.ts';
+import type {
+  AuditEvent,
+  AuditServiceService,
+} from '../../proto/gen/tabern/v1/operator_console.pb.ts';
 import type { ReaderCaller, Service } from '../api/interceptors.ts';
 import type { AuditRow } from '../store/types/audit.ts';
 import type { Store } from '../store/types.ts';

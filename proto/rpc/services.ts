@@ -2,7 +2,6 @@
  * All services by short name, so that a role can open all clients or register all handlers at once.
  */
 import type { Server } from '@grpc/grpc-js';
-import { AuditServiceService } from '../gen/tabern/v1/audit.pb.ts';
 import { BlobServiceService } from '../gen/tabern/v1/blobs.pb.ts';
 import { ConsoleServiceService } from '../gen/tabern/v1/console.pb.ts';
 import { ConsoleLoginServiceService } from '../gen/tabern/v1/console_logins.pb.ts';
@@ -14,7 +13,10 @@ import { ExtensionServiceService } from '../gen/tabern/v1/extensions.pb.ts';
 import { FunctionServiceService } from '../gen/tabern/v1/functions.pb.ts';
 import { HealthServiceService } from '../gen/tabern/v1/health.pb.ts';
 import { InvocationServiceService } from '../gen/tabern/v1/invocations.pb.ts';
-import { OperatorConsoleServiceService } from '../gen/tabern/v1/operator_console.pb.ts';
+import {
+  AuditServiceService,
+  OperatorConsoleServiceService,
+} from '../gen/tabern/v1/operator_console.pb.ts';
 import { OperatorServiceService } from '../gen/tabern/v1/operators.pb.ts';
 import { ProjectServiceService } from '../gen/tabern/v1/projects.pb.ts';
 import { RunnerServiceService } from '../gen/tabern/v1/runners.pb.ts';

@@ -6,7 +6,7 @@ import { guarded, onlyProjects } from '../../../core/api/interceptors.ts';
 import { newId } from '../../../core/common/ids.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
-import type { AuditEvent } from '../../../proto/gen/tabern/v1/audit.pb.ts';
+import type { AuditEvent } from '../../../proto/gen/tabern/v1/operator_console.pb.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import { SERVICES } from '../../../proto/rpc/services.ts';
 import { purgeAt } from '../../support/core/retention.ts';

@@ -116,13 +116,17 @@ function Switcher({ close }: { close: () => void }) {
             </li>
           ))}
         </ul>
-        {found.length === 0 && <p class="hint">No project has this name.</p>}
-        {found.length > SHOWN_MAX && (
-          <p class="hint">{found.length - SHOWN_MAX} more: type a part of the name.</p>
-        )}
+        <Rest count={found.length} />
       </form>
     </Dialog>
   );
+}
+
+/** What the list does not show. */
+function Rest({ count }: { count: number }) {
+  if (count === 0) return <p class="hint">No project has this name.</p>;
+  if (count <= SHOWN_MAX) return null;
+  return <p class="hint">{count - SHOWN_MAX} more: type a part of the name.</p>;
 }
 
 type ChoiceProps = {

@@ -197,7 +197,7 @@ function OtherProject({ me }: { me: Me }) {
   return (
     <Empty title="This address belongs to another project, or to the operator.">
       <p>
-        Log in with a key of that project or by <code>tabern console --operator</code>, or go to the{' '}
+        Log in with its key, or by <code>tabern console --operator</code>, or go to the{' '}
         <a href={pathOf(me.projectId ?? '')}>overview of this one</a>.
       </p>
     </Empty>

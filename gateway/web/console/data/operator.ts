@@ -1,4 +1,4 @@
-/** The JSON that the operator pages read: proto/tabern/v1/operators.proto and operator_console.proto. */
+/** The JSON of the operator pages: proto/tabern/v1/operators.proto, operator_console.proto. */
 import type { SessionStatus } from './types.ts';
 
 type Quota = { used: number; limit: number };

@@ -1,6 +1,8 @@
 /** A backup of the whole installation, as a file that the browser saves. */
 import { Command } from '../../parts/text.tsx';
 
+const RESTORE = 'tabern restore tabern-backup.tar --data NEW --master-key MASTER_KEY';
+
 export function BackupPage() {
   return (
     <>
@@ -21,7 +23,7 @@ export function BackupPage() {
         cannot be read: keep a copy of <code>keys/master.key</code> elsewhere.
       </p>
       <p class="hint">To restore it into a new directory, on a machine with tabern:</p>
-      <Command text="tabern restore tabern-backup.tar --data NEW_DIRECTORY --master-key MASTER_KEY" />
+      <Command text={RESTORE} />
     </>
   );
 }

@@ -1,4 +1,4 @@
-/** The API keys of a project: a new one is shown once, and a revoked one ends its logins at once. */
+/** The API keys of a project: a new one is shown once, a revoked one ends its logins at once. */
 import { useState } from 'preact/hooks';
 import { api, send, sentenceOf } from '../../data/api.ts';
 import type { ApiKey } from '../../data/operator.ts';
