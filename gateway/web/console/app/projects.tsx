@@ -5,9 +5,9 @@
 import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { api, isOperator, type Me, sentenceOf } from '../data/api.ts';
-import type { OperatedProject } from '../data/operator.ts';
 import { operatorPath, pathOf } from '../data/route.ts';
 import { go, route } from '../data/router.ts';
+import type { OperatedProject } from '../pages/operator/types.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Foreign } from '../parts/text.tsx';
 

@@ -71,16 +71,20 @@ export function pageOf({ page, projectId, id }: Route): VNode {
     case 'operator':
       return <OperatorPage key={id} path={id} />;
     case 'unknown':
-      return (
-        <Empty title="There is no such page.">
-          <p>
-            {projectId === '' ? (
-              <a href="/console">Overview</a>
-            ) : (
-              <a href={pathOf(projectId)}>Overview</a>
-            )}
-          </p>
-        </Empty>
-      );
+      return <NoPage projectId={projectId} />;
   }
+}
+
+function NoPage({ projectId }: { projectId: string }) {
+  return (
+    <Empty title="There is no such page.">
+      <p>
+        {projectId === '' ? (
+          <a href="/console">Overview</a>
+        ) : (
+          <a href={pathOf(projectId)}>Overview</a>
+        )}
+      </p>
+    </Empty>
+  );
 }

@@ -1,11 +1,11 @@
 /** The checks of `tabern doctor` that a running service can make of itself. */
 import { useState } from 'preact/hooks';
 import { api, sentenceOf } from '../../data/api.ts';
-import type { Finding } from '../../data/operator.ts';
 import { Failure } from '../../parts/load.tsx';
 import { State, type StateName } from '../../parts/state.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Command, Foreign } from '../../parts/text.tsx';
+import type { Finding } from './types.ts';
 
 const LEVELS: Record<Finding['level'], [StateName, string]> = {
   ok: ['done', 'Fit'],

@@ -1,5 +1,5 @@
 /** Who changed what in the console, and what core's log warned of. */
-import type { AuditEvent, LogNotice } from '../../data/operator.ts';
+
 import { operatorPath } from '../../data/route.ts';
 import { route } from '../../data/router.ts';
 import { Filters, Type } from '../../parts/filters.tsx';
@@ -9,6 +9,7 @@ import { usePagedList } from '../../parts/paged-list.tsx';
 import { State } from '../../parts/state.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Foreign, Id, Time } from '../../parts/text.tsx';
+import type { AuditEvent, LogNotice } from './types.ts';
 
 const WHO = { operator: 'operator', key: 'API key', code: 'link' };
 

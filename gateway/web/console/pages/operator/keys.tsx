@@ -1,13 +1,13 @@
 /** The API keys of a project: a new one is shown once, a revoked one ends its logins at once. */
 import { useState } from 'preact/hooks';
 import { api, send, sentenceOf } from '../../data/api.ts';
-import type { ApiKey } from '../../data/operator.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Empty, Failure, useLoad } from '../../parts/load.tsx';
 import { announce } from '../../parts/notice.tsx';
 import { State } from '../../parts/state.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Command, Copy, Foreign, Time } from '../../parts/text.tsx';
+import type { ApiKey } from './types.ts';
 
 const KEYS = '/console/api/v1/operator/keys';
 

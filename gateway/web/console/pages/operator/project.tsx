@@ -2,12 +2,12 @@
 import { useState } from 'preact/hooks';
 import { send, sentenceOf } from '../../data/api.ts';
 import { bytesText } from '../../data/format.ts';
-import type { LimitName, OperatedProject, Storage } from '../../data/operator.ts';
 import { operatorPath, pathOf } from '../../data/route.ts';
 import { Empty, Failure, useLoad } from '../../parts/load.tsx';
 import { announce } from '../../parts/notice.tsx';
 import { Foreign, Id } from '../../parts/text.tsx';
 import { Keys } from './keys.tsx';
+import type { LimitName, OperatedProject, Storage } from './types.ts';
 
 const PROJECTS = '/console/api/v1/operator/projects';
 /** `usage`: what of the project counts against it. */

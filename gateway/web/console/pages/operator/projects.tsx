@@ -2,7 +2,6 @@
 import { useState } from 'preact/hooks';
 import { api, sentenceOf } from '../../data/api.ts';
 import { bytesText } from '../../data/format.ts';
-import type { OperatedProject, Storage } from '../../data/operator.ts';
 import { operatorPath, pathOf } from '../../data/route.ts';
 import { go } from '../../data/router.ts';
 import { Dialog } from '../../parts/dialog.tsx';
@@ -10,6 +9,7 @@ import { Empty } from '../../parts/load.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Foreign, Id, Time } from '../../parts/text.tsx';
 import { OperatorList } from './list.tsx';
+import type { OperatedProject, Storage } from './types.ts';
 
 const PROJECTS = '/console/api/v1/operator/projects';
 

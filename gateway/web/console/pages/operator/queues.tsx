@@ -1,11 +1,12 @@
 /** The queues of all projects in which work waits or runs, with the key of their fairness. */
-import type { Queue } from '../../data/operator.ts';
+
 import { operatorPath } from '../../data/route.ts';
 import { Empty } from '../../parts/load.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Foreign } from '../../parts/text.tsx';
 import { OperatorList } from './list.tsx';
 import { Of } from './projects.tsx';
+import type { Queue } from './types.ts';
 
 const WORDS: Record<string, string> = { invocation: 'Runs', build: 'Builds', session: 'Sessions' };
 

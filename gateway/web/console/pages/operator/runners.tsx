@@ -1,10 +1,11 @@
 /** The runners that have reported since core started. */
-import type { Runner } from '../../data/operator.ts';
+
 import { Empty } from '../../parts/load.tsx';
 import { State } from '../../parts/state.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { Command, Foreign, Time } from '../../parts/text.tsx';
 import { OperatorList } from './list.tsx';
+import type { Runner } from './types.ts';
 
 export function RunnersPage() {
   return (

@@ -1,7 +1,6 @@
 /** The sessions of all projects, newest first. */
 import { useState } from 'preact/hooks';
 import { api, sentenceOf } from '../../data/api.ts';
-import type { OperatorSession } from '../../data/operator.ts';
 import { pathOf } from '../../data/route.ts';
 import { route } from '../../data/router.ts';
 import { Choose, Filters } from '../../parts/filters.tsx';
@@ -12,6 +11,7 @@ import { usePagedList } from '../../parts/paged-list.tsx';
 import { State, stateOfSession } from '../../parts/state.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Foreign, Id, Length, Time } from '../../parts/text.tsx';
+import type { OperatorSession } from './types.ts';
 
 const STATES: readonly [string, string][] = [
   ['', 'all'],

@@ -1,7 +1,9 @@
 /** The moments of a run's session, which a thread reads from its log. */
 import { useEffect, useState } from 'preact/hooks';
+import { inProject } from '../../data/api.ts';
 import type { FromThread, ToThread } from '../../data/log/messages.ts';
 import type { Ticks } from '../../data/log/ticks.ts';
+import { partOf } from '../../data/share.ts';
 import { threadUrl } from '../../data/thread-url.ts';
 
 /** Ours: the log is sent whole, so a long one is read more rarely. */
@@ -14,11 +16,12 @@ export function useTicks(sessionId: string, startedAt: number, isRunning: boolea
   const [ticks, setTicks] = useState(NONE);
   useEffect(() => {
     const worker = new Worker(threadUrl(LOG_THREAD), { type: 'module' });
+    const path = inProject(partOf(sessionId, 'logs'));
     const tell = (message: ToThread) => worker.postMessage(message);
     let timer: ReturnType<typeof setTimeout>;
     const load = () => {
       if (document.hidden) timer = setTimeout(load, REFRESH_MS);
-      else tell({ type: 'load', sessionId, share: '', from: startedAt, to: undefined });
+      else tell({ type: 'load', path, share: '', from: startedAt, to: undefined });
     };
     worker.onmessage = ({ data }: MessageEvent<FromThread>) => {
       if (data.type === 'loaded') tell({ type: 'ticks' });

@@ -1,5 +1,5 @@
 /** The JSON of the operator pages: proto/tabern/v1/operators.proto, operator_console.proto. */
-import type { SessionStatus } from './types.ts';
+import type { SessionStatus } from '../../data/types.ts';
 
 type Quota = { used: number; limit: number };
 export type Limits = Record<LimitName, number>;
