@@ -26,9 +26,7 @@ import {
 import { blobService, everybody } from './blobs.ts';
 import type { Sealer } from './common/sealer.ts';
 import type { CoreConfig } from './config.ts';
-import { auditService } from './console/audit.ts';
 import { consoleService } from './console/console.ts';
-import { operatorConsoleService } from './console/operator.ts';
 import { consoleSettings } from './console/settings.ts';
 import { contentService, openUploads } from './contexts/content.ts';
 import { contextService } from './contexts/contexts.ts';
@@ -45,6 +43,8 @@ import { backupService } from './maintenance/backup/service.ts';
 import { openDiagnosis } from './maintenance/diagnosis.ts';
 import type { Notices } from './maintenance/notices.ts';
 import { healthService, type Readiness } from './maintenance/readiness.ts';
+import { auditService } from './operator/audit.ts';
+import { operatorConsoleService } from './operator/pages.ts';
 import { type ConsoleLogins, consoleLoginService } from './projects/console-logins.ts';
 import { keyService } from './projects/keys.ts';
 import { operatorService } from './projects/operators.ts';

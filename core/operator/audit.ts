@@ -4,9 +4,9 @@ import type {
   AuditServiceService,
 } from '../../proto/gen/tabern/v1/operator_console.pb.ts';
 import type { ReaderCaller, Service } from '../api/interceptors.ts';
+import { cursorAfter, listOf } from '../console/filters.ts';
 import type { AuditRow } from '../store/types/audit.ts';
 import type { Store } from '../store/types.ts';
-import { cursorAfter, listOf } from './filters.ts';
 
 export function auditService(
   store: Pick<Store, 'auditEvents'>,

@@ -8,12 +8,12 @@ import type {
 import { dateOf } from '../api/answers.ts';
 import { inRange } from '../api/checks.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
+import { readCursor } from '../console/cursor.ts';
+import { cursorAfter } from '../console/filters.ts';
 import type { Notices } from '../maintenance/notices.ts';
 import type { Readiness } from '../maintenance/readiness.ts';
 import type { OperatorSessionRow } from '../store/types/operator.ts';
 import type { Store } from '../store/types.ts';
-import { readCursor } from './cursor.ts';
-import { cursorAfter } from './filters.ts';
 
 const LIMIT_DEFAULT = 50;
 const LIMITS = { min: 1, max: 200 };

@@ -10,7 +10,7 @@ import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 import { type Booted, boot, HOLDER } from '../boot.ts';
 
-const test = suite('core/console/operator');
+const test = suite('core/projects/operator-pages');
 
 const SESSION = {
   browserSettings: undefined,
