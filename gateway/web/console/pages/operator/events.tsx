@@ -100,7 +100,7 @@ function Notices() {
   const path = '/console/api/v1/operator/notices';
   const { value, error, again } = useLoad<{ notices: LogNotice[] }>(path, ['OPERATOR']);
   return (
-    <section class="notices" aria-label="Warnings of the service">
+    <section class="operator-notices" aria-label="Warnings of the service">
       <h2>Warnings and errors of core since it started</h2>
       {error !== undefined && <Failure error={error} again={again} />}
       {value?.notices.length === 0 && <p class="hint">None.</p>}

@@ -35,7 +35,7 @@ export function Keys({ projectId }: { projectId: string }) {
     }
   };
   return (
-    <section class="keys" aria-label="API keys">
+    <section class="operator-keys" aria-label="API keys">
       <h2>API keys</h2>
       <form class="operator-line" onSubmit={make}>
         <label>
@@ -118,7 +118,7 @@ function MadeKey({ text, close }: { text: string; close: () => void }) {
         <h2>The new key</h2>
         <p>Copy it now: it is shown once, and only its hash is stored.</p>
         <Command text={text} />
-        <p class="buttons">
+        <p class="operator-buttons">
           <button type="button" class="main" onClick={close}>
             I have copied it
           </button>
@@ -156,7 +156,7 @@ function Revoke({ apiKey, close, revoked }: RevokeProps) {
             {error}
           </p>
         )}
-        <p class="buttons">
+        <p class="operator-buttons">
           <button type="button" class="main" onClick={() => void revoke()}>
             Revoke
           </button>

@@ -119,7 +119,7 @@ function LimitsForm({ operated, changed }: { operated: OperatedProject; changed:
           {error}
         </p>
       )}
-      <p class="buttons">
+      <p class="operator-buttons">
         <button type="submit" class="main">
           Set limits
         </button>

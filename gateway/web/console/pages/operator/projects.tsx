@@ -94,7 +94,7 @@ function NewProject({ close }: { close: () => void }) {
             {error}
           </p>
         )}
-        <p class="buttons">
+        <p class="operator-buttons">
           <button type="submit" class="main">
             Create
           </button>

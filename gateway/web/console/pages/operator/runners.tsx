@@ -3,7 +3,7 @@
 import { Empty } from '../../parts/load.tsx';
 import { State } from '../../parts/state.tsx';
 import type { Column } from '../../parts/table.tsx';
-import { Command, Foreign, Time } from '../../parts/text.tsx';
+import { Command, Foreign, Id, Time } from '../../parts/text.tsx';
 import { OperatorList } from './list.tsx';
 import type { Runner } from './types.ts';
 
@@ -26,7 +26,7 @@ export function RunnersPage() {
 
 const COLUMNS: Column<Runner>[] = [
   { name: 'State', cell: (runner) => <RunnerState runner={runner} /> },
-  { name: 'Runner', cell: ({ id }) => <Foreign text={id} max={40} /> },
+  { name: 'Runner', cell: ({ id }) => <Id value={id} /> },
   { name: 'Last seen', cell: ({ seenAt }) => <Time at={seenAt} /> },
   { name: 'Running', cell: ({ running }) => running },
   { name: 'Sessions', cell: ({ facts }) => facts?.sessions ?? '–' },
