@@ -2,12 +2,7 @@
 import { suite } from 'uvu';
 import { equal, is } from 'uvu/assert';
 import { matching } from '../../../gateway/web/console/data/log/filter.ts';
-import { laneOf, placeAt } from '../../../gateway/web/console/data/log/lanes.ts';
-import {
-  type LogEntry,
-  type LogRow,
-  modelOf,
-} from '../../../gateway/web/console/data/log/model.ts';
+import { type LogEntry, modelOf } from '../../../gateway/web/console/data/log/model.ts';
 import { ticksOf } from '../../../gateway/web/console/data/log/ticks.ts';
 import { must } from '../../../proto/common/must.ts';
 
@@ -165,26 +160,18 @@ for (const [filter, found] of FILTERS) {
   });
 }
 
-lists('a timeline counts what happened in each part of the time', () => {
-  const rows = [0, 90, 100, 399, 400, 900].map((at, index) => {
-    const state: LogRow['state'] = index === 2 ? 'failed' : 'done';
-    return { at: 1_000 + at, page: 0, name: '', text: '', kind: '', state, entries: [] };
-  });
-  const lane = laneOf(rows, { from: 1_000, to: 1_400 }, 4);
-  equal(lane, { counts: [2, 1, 0, 3], failed: [0, 1, 0, 0] });
-  equal(laneOf([], { from: 5, to: 5 }, 2), { counts: [0, 0], failed: [0, 0] });
-  equal(laneOf(rows.slice(0, 1), { from: 5, to: 5 }, 2).counts, [0, 1]);
-});
-
-lists('the row at a time is the last one before it', () => {
-  const rows = modelOf([0, 100, 200].map((at) => ({ method: 'a', timestamp: at }))).cdp;
-  const all = [0, 1, 2];
+lists('an event that two clients received is one request', () => {
+  const { net } = modelOf([
+    sent('1', 'https://a.example/'),
+    sent('1', 'https://a.example/'),
+    received('1', 200),
+    received('1', 200),
+    finished('1'),
+  ]);
   equal(
-    [-1, 0, 99, 100, 150, 999].map((at) => placeAt(rows, all, at)),
-    [0, 0, 0, 1, 1, 2],
+    net.map(({ code, state }) => [code, state]),
+    [[200, 'done']],
   );
-  is(placeAt(rows, [0, 2], 150), 0);
-  is(placeAt(rows, [], 150), 0);
 });
 
 lists('moments of a run are navigations, requests that are slow or failed, console lines', () => {

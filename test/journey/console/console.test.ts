@@ -257,6 +257,7 @@ journey('a failed run is one step from the overview, with its cause, steps and l
   equal(await defectsInBoth(person), []);
   await page.getByRole('link', { name: 'its session' }).click();
   await page.waitForURL(`**/sessions/${sessionId}?tab=net`);
+  await untilText(page, '.timeline .step', 'handler');
   await page.keyboard.press('g');
   await page.keyboard.press('r');
   await untilText(page, 'tbody', `WORKLOAD_ERROR: ${MARKUP} failed`);

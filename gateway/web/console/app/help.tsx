@@ -8,6 +8,8 @@ const SIGNS: Record<string, string> = {
   ArrowUp: '↑',
   ArrowLeft: '←',
   ArrowRight: '→',
+  'Shift+ArrowLeft': 'Shift ←',
+  'Shift+ArrowRight': 'Shift →',
 };
 
 export function Help({ close }: { close: () => void }) {

@@ -1,4 +1,5 @@
-/** Playlists of recordings, and the codec of their init segment. Pure. */
+/** Recorded pages, their playlists, and the codec of an init segment. Pure. */
+import type { ReplayPage } from './types.ts';
 
 /** Times in seconds since the page's recording began. */
 export type Segment = { url: string; start: number; end: number };
@@ -34,6 +35,23 @@ export function codecOf(init: Uint8Array): string | undefined {
     if (isBox) return `avc1.${hex(init[at + 5])}${hex(init[at + 6])}${hex(init[at + 7])}`;
   }
   return undefined;
+}
+
+/** `at` in ms since the session's start. */
+type Place = { at: number; page: number | undefined; pageId: string | undefined };
+
+/** The page that shows the time: the wanted one, else the current one, else the newest one. */
+export function pageAt(
+  pages: readonly ReplayPage[],
+  { at, page, pageId }: Place,
+): string | undefined {
+  const wantedPage = pages.find((one) => one.pageId === String(page));
+  if (wantedPage !== undefined) return wantedPage.pageId;
+  const covering = pages.filter(
+    ({ startTimeMs, endTimeMs }) => at >= startTimeMs && at <= endTimeMs,
+  );
+  const isCurrent = covering.length === 0 || covering.some((one) => one.pageId === pageId);
+  return isCurrent ? pageId : covering.at(-1)?.pageId;
 }
 
 function hex(byte: number | undefined): string {

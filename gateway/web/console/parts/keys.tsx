@@ -56,6 +56,7 @@ function keyOf(name: string): Key | undefined {
 function nameOf(event: KeyboardEvent): string {
   if (event.altKey) return '';
   if (event.ctrlKey || event.metaKey) return `Ctrl+${event.key.toUpperCase()}`;
+  if (event.shiftKey && event.key.startsWith('Arrow')) return `Shift+${event.key}`;
   return event.key;
 }
 

@@ -11,6 +11,8 @@ export type Loaded<T> = {
   again(): void;
 };
 
+/** Ours: what has no change of its own, such as a recording that grows. */
+const AGAIN_MS = 10_000;
 const NONE: readonly string[] = [];
 
 /**
@@ -55,6 +57,18 @@ export function useLoad<T>(path: string, kinds = NONE, id?: string): Loaded<T> {
     error: isCurrent ? state.error : undefined,
     again: () => void again(),
   };
+}
+
+/** Reads again from time to time, while `isOn` and the page is looked at. */
+export function useAgain(again: () => void, isOn: boolean): void {
+  // `again` is another function at each render, and does the same
+  useEffect(() => {
+    if (!isOn) return;
+    const timer = setInterval(() => {
+      if (!document.hidden) again();
+    }, AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [isOn]);
 }
 
 /** An error as a sentence, with a button that tries again. */

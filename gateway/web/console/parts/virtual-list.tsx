@@ -58,7 +58,7 @@ export function VirtualList(props: Props) {
         onSelect(next);
       }}
     >
-      <div class="virtual-all" role="presentation" style={{ height: count * ROW_HEIGHT }}>
+      <div class="virtual-all" role="presentation" style={{ height: `${count * ROW_HEIGHT}px` }}>
         {rows.map((row) => (
           <Row
             key={row}

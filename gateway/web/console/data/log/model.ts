@@ -2,6 +2,7 @@
  * A session's protocol log as three lists: every entry, requests joined by their id, and lines of
  * the console. Pure: it runs in a thread of its own, because all texts in it are of visited pages.
  */
+import { type Fields, fieldsOf, numberOf, textOf } from './json.ts';
 
 /** An entry of GET /v1/sessions/{id}/logs, as far as it is read. */
 export type LogEntry = {
@@ -29,12 +30,9 @@ export type LogRow = {
 };
 export type LogModel = Record<ListName, LogRow[]>;
 
-const TEXT_MAX_CHARS = 300;
 const ARGS_MAX = 20;
 const ENTRIES_MAX = 16;
 const CONSOLE = new Set(['Runtime.consoleAPICalled', 'Log.entryAdded', 'Runtime.exceptionThrown']);
-
-type Fields = Record<string, unknown>;
 
 /** The three lists of the entries, oldest first. */
 export function modelOf(entries: readonly LogEntry[]): LogModel {
@@ -103,8 +101,11 @@ function openRequests() {
       const key = `${numberOf(entry.pageId) ?? 0} ${String(params['requestId'])}`;
       if (method === 'Network.requestWillBeSent') {
         const before = open.get(key);
+        // several clients of a session each receive the event
+        if (before && before.sentAt === params['timestamp']) return;
         const redirect = fieldsOf(params['redirectResponse']);
         if (before && params['redirectResponse'] !== undefined) {
+          before.row.entries.push(index);
           respond(before.row, redirect);
           end(before, params);
         }
@@ -180,24 +181,12 @@ function lineOf(method: string, params: Fields): { level: string; text: string }
 
 function argumentText(argument: unknown): string {
   const { value, description, type } = fieldsOf(argument);
-  if (typeof value === 'string') return value.slice(0, TEXT_MAX_CHARS);
+  if (typeof value === 'string') return textOf(value);
   if (value !== undefined && typeof value !== 'object') return String(value);
-  return String(description ?? type ?? '').slice(0, TEXT_MAX_CHARS);
+  return textOf(description ?? type);
 }
 
 function stateOf(level: string): LogRow['state'] {
   if (level === 'error' || level === 'assert') return 'failed';
   return level === 'warning' ? 'waiting' : 'done';
-}
-
-function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null ? (value as Fields) : {};
-}
-
-function numberOf(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
-}
-
-function textOf(value: unknown): string {
-  return value === undefined ? '' : String(value).slice(0, TEXT_MAX_CHARS);
 }

@@ -2,9 +2,12 @@
 import { escaped } from '../format.ts';
 import { readByToken, shareHeaders } from '../share.ts';
 import { matching } from './filter.ts';
-import { laneOf, placeAt } from './lanes.ts';
-import type { FromThread, IndexedRow, ToThread } from './messages.ts';
+import { type Fold, foldOf, idleOf, type Range } from './fold.ts';
+import { harOf } from './har.ts';
+import { besides, laneOf, placeAt } from './lanes.ts';
+import type { FromThread, IndexedRow, Lanes, LogTimeline, ToThread } from './messages.ts';
 import { type ListName, type LogEntry, type LogModel, modelOf } from './model.ts';
+import { domainsOf, type Moments, momentsOf } from './moments.ts';
 import { ticksOf } from './ticks.ts';
 
 /** Ours: what a person reads of one message. */
@@ -14,10 +17,13 @@ const ENTRY_MAX_CHARS = 200_000;
 const LANE_PARTS = 300;
 
 type Load = Extract<ToThread, { type: 'load' }>;
+type Step = Extract<ToThread, { type: 'step' }>;
+type Selection = { list: ListName; filter: string; range?: Range | undefined };
 
 let entries: LogEntry[] = [];
 let model: LogModel = { cdp: [], net: [], console: [] };
-let selection: { list: ListName; filter: string } = { list: 'cdp', filter: '' };
+let moments: Moments = { navigations: [], pages: [] };
+let selection: Selection = { list: 'cdp', filter: '' };
 let found: number[] = [];
 
 addEventListener('message', ({ data }: MessageEvent<ToThread>) => {
@@ -26,7 +32,7 @@ addEventListener('message', ({ data }: MessageEvent<ToThread>) => {
       void load(data);
       break;
     case 'select':
-      selection = { list: data.list, filter: data.filter };
+      selection = { list: data.list, filter: data.filter, range: data.range };
       select();
       break;
     case 'rows':
@@ -40,6 +46,12 @@ addEventListener('message', ({ data }: MessageEvent<ToThread>) => {
       break;
     case 'entry':
       tellEntry(data.index);
+      break;
+    case 'step':
+      tellStep(data);
+      break;
+    case 'har':
+      tellHar();
       break;
   }
 });
@@ -57,25 +69,56 @@ async function load({ path, share, from, to }: Load): Promise<void> {
       return;
     }
     entries = (await answer.json()) as LogEntry[]; // each member is checked where it is read
+    for (const entry of entries) withoutText(entry);
     model = modelOf(entries);
+    moments = momentsOf(entries);
   } catch {
     tell({ type: 'failed', status: 0, message: 'the log could not be read' });
     return;
   }
   const counts = { cdp: model.cdp.length, net: model.net.length, console: model.console.length };
   const range = { from, to: Math.max(to ?? from, model.cdp.at(-1)?.at ?? from) };
-  const lanes = {
-    cdp: laneOf(model.cdp, range, LANE_PARTS),
-    net: laneOf(model.net, range, LANE_PARTS),
-    console: laneOf(model.console, range, LANE_PARTS),
-  };
-  tell({ type: 'loaded', counts, range, lanes, tookMs: performance.now() - begun });
+  const timeline = timelineOf(range);
+  const tookMs = performance.now() - begun;
+  tell({ type: 'loaded', counts, domains: domainsOf(model.cdp), timeline, tookMs });
   select();
 }
 
+/** Drops the unparsed messages, which repeat the parsed ones: half of the memory. */
+function withoutText({ request, response }: LogEntry): void {
+  for (const side of [request, response] as ({ rawBody?: unknown } | undefined)[]) {
+    if (side) delete side.rawBody;
+  }
+}
+
+function timelineOf(range: Range): LogTimeline {
+  const times = model.cdp.flatMap(({ at, lengthMs }) => {
+    return lengthMs === undefined ? [at] : [at, at + lengthMs];
+  });
+  const idle = idleOf(times, range);
+  const whole = foldOf(range, []);
+  const folded = foldOf(range, idle);
+  return {
+    ...moments,
+    range,
+    idle,
+    whole: { fold: whole, lanes: lanesOf(whole) },
+    folded: { fold: folded, lanes: lanesOf(folded) },
+  };
+}
+
+function lanesOf(fold: Fold): Lanes {
+  return {
+    cdp: laneOf('cdp', model.cdp, fold, LANE_PARTS),
+    net: laneOf('net', model.net, fold, LANE_PARTS),
+    console: laneOf('console', model.console, fold, LANE_PARTS),
+  };
+}
+
 function select(): void {
-  found = matching(model[selection.list], selection.filter);
-  tell({ type: 'selected', list: selection.list, filter: selection.filter, count: found.length });
+  const { list, filter, range } = selection;
+  found = matching(model[list], filter, range);
+  tell({ type: 'selected', list, filter, count: found.length });
 }
 
 function rowAt(index: number): IndexedRow {
@@ -91,10 +134,30 @@ function tellEntry(index: number): void {
   tell({ type: 'entry', index, row, position: found.indexOf(index), texts });
 }
 
-/** Without the unparsed messages, which repeat the parsed ones. */
+/** The next row of the selection in one direction; for failed ones, from the other end at last. */
+function tellStep({ chosen, near, by, isFailed }: Step): void {
+  const isWanted = (place: number) => !isFailed || stateAt(place) === 'failed';
+  let place = chosen === undefined ? near + by : besides(found, chosen, by);
+  while (place >= 0 && place < found.length && !isWanted(place)) place += by;
+  if (isFailed && place >= found.length) place = found.findIndex((_, one) => isWanted(one));
+  const index = found[place];
+  if (index !== undefined) tell({ type: 'step', row: rowAt(index) });
+}
+
+function stateAt(place: number): string | undefined {
+  return model[selection.list][found[place] ?? -1]?.state;
+}
+
+/** The requests that the list of the network shows. */
+function tellHar(): void {
+  const isShown = selection.list === 'net';
+  const rows = isShown ? found.flatMap((index) => model.net[index] ?? []) : model.net;
+  const parts = harOf({ rows, entries, pages: moments.pages });
+  tell({ type: 'har', file: new Blob(parts, { type: 'application/json' }) });
+}
+
 function entryText(entry: LogEntry | undefined): string {
-  const hide = (key: string, value: unknown) => (key === 'rawBody' ? undefined : value);
-  const text = escaped(JSON.stringify(entry, hide, 2) ?? '');
+  const text = escaped(JSON.stringify(entry, undefined, 2) ?? '');
   return text.length > ENTRY_MAX_CHARS ? `${text.slice(0, ENTRY_MAX_CHARS)}\n…` : text;
 }
 

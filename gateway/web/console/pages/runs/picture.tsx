@@ -32,8 +32,8 @@ export function RunPicture({ session, place }: Props) {
       <Picture
         key={session.status}
         session={session}
-        canWatch={canWatch}
         isMine={false}
+        idle={undefined}
         ended={() => undefined}
       />
       <Moment session={session} place={place} canWatch={canWatch} />

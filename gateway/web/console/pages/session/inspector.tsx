@@ -3,30 +3,34 @@
 import { isUtc } from '../../data/clock.ts';
 import { bytesText, exactText, lengthText, offsetText } from '../../data/format.ts';
 import type { LogRow } from '../../data/log/model.ts';
+import { seek, wanted } from '../../data/playhead.ts';
+import type { Session } from '../../data/types.ts';
 import { State } from '../../parts/state.tsx';
 import { Address, Copy, Foreign } from '../../parts/text.tsx';
+import { canWatch, startOf } from './clock.ts';
 import type { ChosenEntry } from './use-log.ts';
 
 const WORDS = { running: 'Loading', done: 'Done', failed: 'Failed', waiting: 'No answer' };
 const LINE_WORDS = { running: 'Line', done: 'Line', failed: 'Error', waiting: 'Warning' };
 
-type Props = { entry: ChosenEntry | undefined; startedAt: number };
+type Props = { entry: ChosenEntry | undefined; session: Session };
 
-export function Inspector({ entry, startedAt }: Props) {
+export function Inspector({ entry, session }: Props) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls by keys
     <section class="inspector" aria-label="Entry" tabIndex={0}>
       {entry === undefined ? (
         <p class="hint">Choose an entry of the list below: it is shown here, whole.</p>
       ) : (
-        <Entry entry={entry} startedAt={startedAt} />
+        <Entry entry={entry} session={session} />
       )}
     </section>
   );
 }
 
-function Entry({ entry, startedAt }: { entry: ChosenEntry; startedAt: number }) {
+function Entry({ entry, session }: { entry: ChosenEntry; session: Session }) {
   const { row, texts, list } = entry;
+  const isLive = canWatch(session) && wanted.value === undefined;
   const words = list === 'console' ? LINE_WORDS : WORDS;
   return (
     <>
@@ -57,17 +61,27 @@ function Entry({ entry, startedAt }: { entry: ChosenEntry; startedAt: number }) 
         )}
         <dt>At</dt>
         <dd>
-          {offsetText(row.at - startedAt)} s{' '}
+          {offsetText(row.at - startOf(session))} s{' '}
           <span class="none">{exactText(row.at, isUtc.value)}</span>
         </dd>
         <Sizes row={row} />
         <dt>Page</dt>
         <dd>{row.page}</dd>
       </dl>
+      {isLive && <ToPicture row={row} />}
       {texts.map((text, index) => (
         <Message key={index} text={text} />
       ))}
     </>
+  );
+}
+
+/** A live picture stays until a person leaves it. */
+function ToPicture({ row: { at, page } }: { row: LogRow }) {
+  return (
+    <button type="button" onClick={() => seek(at, page)}>
+      Show the picture of this moment
+    </button>
   );
 }
 

@@ -1,9 +1,8 @@
 /** One session: its picture, what its page and its clients did, and the chosen entry. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { api, sentenceOf } from '../../data/api.ts';
 import { onChange } from '../../data/changes.ts';
-import { seekNowhere } from '../../data/playhead.ts';
 import { pathOf } from '../../data/route.ts';
 import { go, route, setQuery } from '../../data/router.ts';
 import type { Session } from '../../data/types.ts';
@@ -14,12 +13,15 @@ import { SessionState } from '../../parts/state.tsx';
 import { copy, Foreign, Id, Length, Time } from '../../parts/text.tsx';
 import { Labels } from '../sessions/columns.tsx';
 import { isOpen, releaseAll } from '../sessions/sessions.tsx';
+import { canWatch as hasPicture, useMoment } from './clock.ts';
 import { DownloadsDialog } from './downloads-dialog.tsx';
 import { Inspector } from './inspector.tsx';
+import { useLogKeys } from './log-keys.ts';
 import { Picture } from './picture.tsx';
 import { ShareDialog } from './share-dialog.tsx';
 import { TABS, type TabName, Tabs } from './tabs.tsx';
-import { Timeline } from './timeline.tsx';
+import { useCourse, useHands } from './timeline/course.ts';
+import { Timeline } from './timeline/timeline.tsx';
 import { useLog } from './use-log.ts';
 
 export function SessionPage({ id }: { id: string }) {
@@ -35,25 +37,31 @@ function Open({ session, again }: { session: Session; again: () => void }) {
   const [isMine, setMine] = useState(false);
   const [dialog, setDialog] = useState<'share' | 'downloads'>();
   const close = () => setDialog(undefined);
-  const canWatch = session.status === 'RUNNING' && !session.isReleased;
+  const canWatch = hasPicture(session);
   const tab = tabOf(route.value.query.get('tab'));
+  useMoment(session);
   const log = useLog(session, tab);
+  const course = useCourse(session, log.timeline, useHands(isMine));
   const release = () => void releaseAll([session.id]);
   const hand = (mine: boolean) => setMine(mine && canWatch);
-  useEffect(() => () => seekNowhere(), []);
   useEffect(() => {
     if (!canWatch) setMine(false);
   }, [canWatch]);
+  useLogKeys(session, log);
   useKeys([
     { keys: 't', does: 'take over', run: () => hand(true) },
-    { keys: 'Escape', does: 'hand back', run: () => hand(false) },
+    ...(isMine ? [{ keys: 'Escape', does: 'hand back', run: () => hand(false) }] : []),
     { keys: 'c', does: "copy the session's id", run: () => void copy(session.id) },
-    { keys: 'e', does: 'next error', run: log.nextError },
     ...(isOpen(session) ? [{ keys: 'r', does: 'release the session', run: release }] : []),
     ...TABS.map(([name, word], index) => {
       return { keys: String(index + 1), does: word, run: () => setQuery({ tab: name, e: '' }) };
     }),
   ]);
+  // drawn again only when there is something else to draw
+  const timeline = useMemo(() => {
+    if (log.timeline === undefined) return null;
+    return <Timeline session={session} timeline={log.timeline} course={course} />;
+  }, [session, log.timeline, course]);
   return (
     <div class="session">
       <Header session={session} canWatch={canWatch} isMine={isMine} hand={hand}>
@@ -67,10 +75,10 @@ function Open({ session, again }: { session: Session; again: () => void }) {
       {dialog === 'share' && <ShareDialog session={session} close={close} />}
       {dialog === 'downloads' && <DownloadsDialog session={session} close={close} />}
       <div class="session-top">
-        <Picture session={session} canWatch={canWatch} isMine={isMine} ended={again} />
-        <Inspector entry={log.entry} startedAt={startOf(session)} />
+        <Picture session={session} isMine={isMine} idle={log.timeline?.idle} ended={again} />
+        <Inspector entry={log.entry} session={session} />
       </div>
-      {log.timeline !== undefined && <Timeline {...log.timeline} />}
+      {timeline}
       <Tabs session={session} tab={tab} log={log} />
     </div>
   );
@@ -164,10 +172,6 @@ function useSession(id: string) {
     });
   }, [id]);
   return { ...loaded, value: known ?? loaded.value, again };
-}
-
-function startOf({ startedAt, createdAt }: Session): number {
-  return Date.parse(startedAt ?? createdAt);
 }
 
 function tabOf(text: string | null): TabName {

@@ -1,21 +1,41 @@
-/** The picture of a session: the live view while it runs, then what was recorded. */
+/**
+ * The picture of a session: the live view while it runs, and what was recorded after its end, or
+ * when a person seeks back.
+ */
 import { useEffect } from 'preact/hooks';
 import { isUtc } from '../../data/clock.ts';
-import { lengthText } from '../../data/format.ts';
+import type { Range } from '../../data/log/fold.ts';
+import { seekNowhere, wanted } from '../../data/playhead.ts';
 import { partOf } from '../../data/share.ts';
 import type { LiveView, Replays, Session } from '../../data/types.ts';
-import { Failure, useLoad } from '../../parts/load.tsx';
-import { Address } from '../../parts/text.tsx';
-import { Player } from './player.tsx';
+import { useKeys } from '../../parts/keys.tsx';
+import { Failure, useAgain, useLoad } from '../../parts/load.tsx';
+import { canWatch } from './clock.ts';
+import { ToLive } from './controls.tsx';
+import { Player } from './player/player.tsx';
 
 /** The live view posts this when its session ends. */
 const GONE = 'browserbase-disconnected';
 
-type Props = { session: Session; canWatch: boolean; isMine: boolean; ended: () => void };
+const NONE: readonly Range[] = [];
 
-export function Picture({ session, canWatch, isMine, ended }: Props) {
+type Props = {
+  session: Session;
+  isMine: boolean;
+  /** Stretches that the player may skip. */
+  idle: readonly Range[] | undefined;
+  ended: () => void;
+};
+
+export function Picture({ session, isMine, idle = NONE, ended }: Props) {
   void isUtc.value;
-  if (canWatch) return <Live session={session} isMine={isMine} ended={ended} />;
+  const isBack = wanted.value !== undefined;
+  useEffect(() => {
+    if (isMine && isBack) seekNowhere(); // the mouse is that of the live picture
+  }, [isMine, isBack]);
+  if (canWatch(session) && (isMine || !isBack)) {
+    return <Live session={session} isMine={isMine} ended={ended} />;
+  }
   if (session.status === 'PENDING') {
     return (
       <section class="picture" aria-label="Picture">
@@ -23,10 +43,10 @@ export function Picture({ session, canWatch, isMine, ended }: Props) {
       </section>
     );
   }
-  return <Recorded session={session} />;
+  return <Recorded session={session} idle={idle} />;
 }
 
-function Live({ session, isMine, ended }: Omit<Props, 'canWatch'>) {
+function Live({ session, isMine, ended }: Omit<Props, 'idle'>) {
   const { value, error, again } = useLoad<LiveView>(partOf(session.id, 'debug'));
   useEffect(() => {
     const hear = ({ data }: MessageEvent) => {
@@ -59,57 +79,30 @@ function liveUrl(debuggerUrl: string, isReadOnly: boolean): string {
   return `${pathname}?${searchParams}`;
 }
 
-function Recorded({ session }: { session: Session }) {
-  const path = partOf(session.id, 'replays');
-  const { value, error, again } = useLoad<Replays>(path);
-  if (error !== undefined) {
-    return (
-      <section class="picture" aria-label="Picture">
-        <Failure error={error} again={again} />
-      </section>
-    );
-  }
-  if (value === undefined) return <section class="picture" aria-label="Picture" />;
-  if (value.pages.length === 0) {
-    return (
-      <section class="picture" aria-label="Picture">
-        <p class="hint">The session has ended. No page of it was recorded.</p>
-      </section>
-    );
-  }
-  return <Player session={session} pages={value.pages} />;
-}
+type RecordedProps = { session: Session; idle: readonly Range[] };
 
-export function PagesList({ session }: { session: Session }) {
+function Recorded({ session, idle }: RecordedProps) {
+  const isGrowing = canWatch(session);
   const path = partOf(session.id, 'replays');
   const { value, error, again } = useLoad<Replays>(path, ['SESSIONS'], session.id);
-  if (error !== undefined) return <Failure error={error} again={again} />;
-  if (value === undefined) return <p class="hint">Reading…</p>;
-  if (value.pages.length === 0) return <p class="hint">No page was recorded.</p>;
+  useAgain(again, isGrowing);
+  useKeys(
+    isGrowing ? [{ keys: 'l or L', does: 'return to the live picture', run: seekNowhere }] : [],
+  );
+  if (value !== undefined && value.pages.length > 0) {
+    return <Player session={session} pages={value.pages} idle={idle} />;
+  }
   return (
-    <table aria-label="Pages">
-      <thead>
-        <tr>
-          <th scope="col">Page</th>
-          <th scope="col">Opened at</th>
-          <th scope="col">Length</th>
-          <th class="wide" scope="col">
-            Last address
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {value.pages.map(({ pageId, url, startTimeMs, endTimeMs }) => (
-          <tr key={pageId}>
-            <td>{pageId}</td>
-            <td>{lengthText(startTimeMs)}</td>
-            <td>{lengthText(endTimeMs - startTimeMs)}</td>
-            <td class="wide">
-              <Address url={url} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <section class="picture" aria-label="Picture">
+      {error !== undefined && <Failure error={error} again={again} />}
+      {value !== undefined && (
+        <p class="hint">
+          {isGrowing
+            ? 'Nothing is recorded yet: a recording grows by a part in about 30 s.'
+            : 'The session has ended. No page of it was recorded.'}
+        </p>
+      )}
+      {isGrowing && <ToLive />}
+    </section>
   );
 }

@@ -4,11 +4,14 @@ import type { ListName } from '../../data/log/model.ts';
 import { route } from '../../data/router.ts';
 import type { Session } from '../../data/types.ts';
 import { Type } from '../../parts/filters.tsx';
+import { useKeys } from '../../parts/keys.tsx';
 import { Shape } from '../../parts/state.tsx';
 import { Foreign } from '../../parts/text.tsx';
 import { VirtualList } from '../../parts/virtual-list.tsx';
+import { rangeOf, setRange, startOf } from './clock.ts';
+import { Domains } from './domains.tsx';
 import { EventsList, FilesList, Settings } from './facts.tsx';
-import { PagesList } from './picture.tsx';
+import { PagesList } from './pages-list.tsx';
 import type { Log } from './use-log.ts';
 
 export type TabName = ListName | 'pages' | 'files' | 'events' | 'settings';
@@ -22,7 +25,7 @@ export const TABS: readonly [name: TabName, word: string][] = [
   ['settings', 'Settings'],
 ];
 const HINTS: Record<ListName, string> = {
-  cdp: 'method, text or is:failed',
+  cdp: 'text, is:failed, is:slow, -domain:network',
   net: 'text, status:4xx, method:post, type:document',
   console: 'text or level:error',
 };
@@ -48,8 +51,9 @@ export function Tabs({ session, tab, log, tabs = TABS }: Props) {
             </a>
           ))}
         </nav>
-        {list !== undefined && <Type name="q" label="Filter" placeholder={HINTS[list]} />}
+        {list !== undefined && <Tools session={session} list={list} log={log} />}
       </div>
+      {list === 'cdp' && log.domains.length > 0 && <Domains domains={log.domains} />}
       {list !== undefined ? (
         <LogList session={session} list={list} log={log} />
       ) : (
@@ -59,6 +63,31 @@ export function Tabs({ session, tab, log, tabs = TABS }: Props) {
         </section>
       )}
     </section>
+  );
+}
+
+type ToolProps = { session: Session; list: ListName; log: Log };
+
+/** The filter of a list, the range of time that limits it, and its file. */
+function Tools({ session, list, log }: ToolProps) {
+  const range = rangeOf(session);
+  const start = startOf(session);
+  const clear = () => setRange(session, undefined);
+  useKeys(range === undefined ? [] : [{ keys: 'Escape', does: 'show all times', run: clear }]);
+  return (
+    <div class="tools">
+      {range !== undefined && (
+        <button type="button" class="range" title="Show all times (Escape)" onClick={clear}>
+          {offsetText(range.from - start)} – {offsetText(range.to - start)} s ×
+        </button>
+      )}
+      <Type name="q" label="Filter" placeholder={HINTS[list]} />
+      {list === 'net' && (
+        <button type="button" title="The requests of this list as HAR 1.2" onClick={log.saveHar}>
+          HAR
+        </button>
+      )}
+    </div>
   );
 }
 
@@ -77,10 +106,8 @@ function Facts({ session, tab }: Pick<Props, 'session' | 'tab'>) {
   }
 }
 
-type ListProps = { session: Session; list: ListName; log: Log };
-
-function LogList({ session, list, log }: ListProps) {
-  const start = Date.parse(session.startedAt ?? session.createdAt);
+function LogList({ session, list, log }: ToolProps) {
+  const start = startOf(session);
   if (!log.isLoaded) return <p class="hint">Reading the log…</p>;
   if (log.error !== undefined && log.counts.cdp === 0) {
     return (
@@ -90,7 +117,7 @@ function LogList({ session, list, log }: ListProps) {
     );
   }
   if (log.count === 0) {
-    const isFiltered = route.value.query.has('q');
+    const isFiltered = route.value.query.has('q') || rangeOf(session) !== undefined;
     return <p class="hint">{isFiltered ? 'Nothing matches the filter.' : EMPTY[list]}</p>;
   }
   return (

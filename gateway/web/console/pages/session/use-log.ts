@@ -1,8 +1,9 @@
 /** The log of a session, which a thread holds: counts, the rows in view and the chosen entry. */
+import { useSignalEffect } from '@preact/signals';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { inProject } from '../../data/api.ts';
-import type { Lane, Range } from '../../data/log/lanes.ts';
-import type { FromThread, IndexedRow, ToThread } from '../../data/log/messages.ts';
+import { now } from '../../data/clock.ts';
+import type { FromThread, IndexedRow, LogTimeline, ToThread } from '../../data/log/messages.ts';
 import type { ListName } from '../../data/log/model.ts';
 import { seek, shown, wanted } from '../../data/playhead.ts';
 import { route, setQuery } from '../../data/router.ts';
@@ -10,17 +11,22 @@ import { partOf, sharedToken } from '../../data/share.ts';
 import { threadUrl } from '../../data/thread-url.ts';
 import type { Session } from '../../data/types.ts';
 import type { Window } from '../../data/window.ts';
+import { canWatch, rangeOf, startOf } from './clock.ts';
+import { save } from './save.ts';
 
 /** Ours: the log is sent whole, so a long one is read more rarely. */
 const REFRESH_MS = 4_000;
 const REFRESH_FACTOR = 10;
 const ROWS_KEPT_MAX = 2_000;
+const NEAR_MS = 100;
 
 export type ChosenEntry = { row: IndexedRow; texts: string[]; list: ListName };
 export type Log = {
   isLoaded: boolean;
   error: string | undefined;
   counts: Record<ListName, number>;
+  /** Domains of the protocol, with their entries. */
+  domains: [domain: string, count: number][];
   /** Rows of the list that match the filter. */
   count: number;
   selected: number;
@@ -30,24 +36,33 @@ export type Log = {
   see(window: Window): void;
   /** The row at the time that the picture shows; -1 without one. */
   near: number;
-  timeline: { range: Range; lanes: Record<ListName, Lane> } | undefined;
-  nextError(): void;
+  timeline: LogTimeline | undefined;
+  /** Chooses the next or the previous row, also of failed ones only. */
+  step(by: 1 | -1, isFailed?: boolean): void;
+  /** Saves the requests of the list as a HAR file. */
+  saveHar(): void;
 };
 
+/** Messages that change what is shown. */
+type Shown = Exclude<FromThread, { type: 'har' | 'step' }>;
+/** A step without a chosen entry begins at `near`. */
+type Step = { chosen?: number | undefined; near: number; by: 1 | -1; isFailed: boolean };
 type Known = {
   isLoaded: boolean;
   error?: string;
   counts: Record<ListName, number>;
+  domains: [domain: string, count: number][];
   count: number;
   rows: ReadonlyMap<number, IndexedRow>;
   entry?: ChosenEntry;
   position: number;
   near: number;
-  timeline?: { range: Range; lanes: Record<ListName, Lane> };
+  timeline?: LogTimeline;
 };
 const NOTHING: Known = {
   isLoaded: false,
   counts: { cdp: 0, net: 0, console: 0 },
+  domains: [],
   count: 0,
   rows: new Map(),
   position: -1,
@@ -59,23 +74,32 @@ export function useLog(session: Session, tab: string): Log {
   const list = useListOf(tab);
   const filter = route.value.query.get('q') ?? '';
   const chosen = numberOf(route.value.query.get('e'));
+  const range = rangeOf(session);
+  const [from, to] = [range?.from, range?.to];
   const [known, setKnown] = useState(NOTHING);
-  const at = shown.value ?? wanted.value?.at;
   const view = useRef<Window>({ from: 0, to: 50 });
+  const choose = ({ index, at, page }: IndexedRow) => {
+    setQuery({ e: String(index) });
+    // a live picture stays until a person leaves it
+    if (!canWatch(session) || wanted.peek() !== undefined) seek(at, page);
+  };
   const thread = useThread(session, (message, tell) => {
     if (message.type === 'selected') tell({ type: 'rows', ...view.current });
-    setKnown((old) => taken(old, message, list));
+    if (message.type === 'har') save(message.file, `${session.id}.har`);
+    else if (message.type === 'step') choose(message.row);
+    else setKnown((old) => taken(old, message, list));
   });
   useEffect(() => {
     setKnown((old) => ({ ...old, rows: new Map(), position: -1 }));
-    thread({ type: 'select', list, filter });
-  }, [thread, list, filter]);
+    const wantedRange = from === undefined || to === undefined ? undefined : { from, to };
+    thread({ type: 'select', list, filter, range: wantedRange });
+  }, [thread, list, filter, from, to]);
   const { isLoaded, count } = known;
   // read again when rows have come
   useEffect(() => {
     if (chosen === undefined) setKnown(withoutEntry);
     else if (isLoaded) thread({ type: 'entry', index: chosen });
-  }, [thread, chosen, list, filter, isLoaded, count]);
+  }, [thread, chosen, list, filter, from, to, isLoaded, count]);
   const see = useCallback(
     (window: Window) => {
       view.current = window;
@@ -83,22 +107,17 @@ export function useLog(session: Session, tab: string): Log {
     },
     [thread],
   );
-  useEffect(() => {
-    if (at !== undefined) thread({ type: 'time', at });
-  }, [thread, at, list, filter]);
-  const { rows, position } = known;
+  useNear(thread, `${list} ${filter} ${from} ${to} ${count}`);
+  const { rows, position, near } = known;
+  const ask = (step: Step) => thread({ type: 'step', chosen: undefined, ...step });
   const select = (row: number) => {
     const line = rows.get(row);
-    if (line === undefined) return;
-    setQuery({ e: String(line.index) });
-    seek(line.at, line.page);
+    if (line !== undefined) choose(line);
+    else ask({ near: row - 1, by: 1, isFailed: false }); // it is not read yet
   };
-  const nextError = () => {
-    const failed = [...rows]
-      .filter(([, { state }]) => state === 'failed')
-      .sort(([a], [b]) => a - b);
-    const next = failed.find(([row]) => row > position) ?? failed[0];
-    if (next !== undefined) select(next[0]);
+  // the address knows what is chosen before this component does
+  const step = (by: 1 | -1, isFailed = false) => {
+    ask({ chosen: numberOf(route.peek().query.get('e')), near, by, isFailed });
   };
   return {
     ...known,
@@ -109,7 +128,8 @@ export function useLog(session: Session, tab: string): Log {
     rowAt: (row) => rows.get(row),
     select,
     see,
-    nextError,
+    step,
+    saveHar: () => thread({ type: 'har' }),
   };
 }
 
@@ -157,19 +177,39 @@ function useThread(session: Session, hear: (message: FromThread, tell: Tell) => 
   return tell;
 }
 
-function loadOf({ id, startedAt, createdAt, endedAt }: Session): ToThread {
-  const to = endedAt === undefined ? undefined : Date.parse(endedAt);
-  const from = Date.parse(startedAt ?? createdAt);
+/** The time of a run begins with its steps before the browser. */
+function loadOf(session: Session): ToThread {
+  const { id, createdAt, endedAt, invocationId } = session;
+  const from = invocationId === undefined ? startOf(session) : Date.parse(createdAt);
+  const to = endedAt === undefined ? now.peek() : Date.parse(endedAt);
   const path = inProject(partOf(id, 'logs'));
   return { type: 'load', path, share: sharedToken(), from, to };
 }
 
-function taken(old: Known, message: FromThread, list: ListName): Known {
+/** Keeps the row at the time of the picture, ten times a second at most. */
+function useNear(thread: Tell, selection: string): void {
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const ask = useCallback(() => {
+    timer.current = undefined;
+    const at = shown.peek() ?? wanted.peek()?.at;
+    if (at !== undefined) thread({ type: 'time', at });
+  }, [thread]);
+  useSignalEffect(() => {
+    void shown.value;
+    void wanted.value;
+    timer.current ??= setTimeout(ask, NEAR_MS);
+  });
+  // `selection` stands for the rows
+  useEffect(ask, [ask, selection]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+}
+
+function taken(old: Known, message: Shown, list: ListName): Known {
   switch (message.type) {
     case 'loaded': {
       const { error: _error, ...rest } = old;
-      const { counts, range, lanes } = message;
-      return { ...rest, isLoaded: true, counts, timeline: { range, lanes } };
+      const { counts, domains, timeline } = message;
+      return { ...rest, isLoaded: true, counts, domains, timeline };
     }
     case 'failed':
       return { ...old, isLoaded: true, error: message.message };

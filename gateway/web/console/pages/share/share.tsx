@@ -2,7 +2,6 @@
  * The page of a link to one session: its facts, its picture and, when the link includes it, its
  * log. It needs no login, changes nothing, and shows nothing else of the project.
  */
-import type { ComponentChildren } from 'preact';
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import { ApiError, api, sentenceOf } from '../../data/api.ts';
 import { onChange, pollChanges } from '../../data/changes.ts';
@@ -14,10 +13,15 @@ import { useKeys } from '../../parts/keys.tsx';
 import { Failure } from '../../parts/load.tsx';
 import { SessionState } from '../../parts/state.tsx';
 import { Foreign, Id, Length, Time } from '../../parts/text.tsx';
+import { useMoment } from '../session/clock.ts';
 import { Inspector } from '../session/inspector.tsx';
-import { PagesList, Picture } from '../session/picture.tsx';
+import { useLogKeys } from '../session/log-keys.ts';
+import { PagesList } from '../session/pages-list.tsx';
+import { Picture } from '../session/picture.tsx';
 import { TABS, type TabName, Tabs } from '../session/tabs.tsx';
-import { Timeline } from '../session/timeline.tsx';
+import { useCourse } from '../session/timeline/course.ts';
+import { PagesTimeline } from '../session/timeline/pages-timeline.tsx';
+import { Timeline } from '../session/timeline/timeline.tsx';
 import { useLog } from '../session/use-log.ts';
 
 /** Of proto/tabern/v1/console_shares.proto. */
@@ -104,16 +108,16 @@ type OpenProps = { shared: Shared; again: () => void };
 function Open({ shared, again }: OpenProps) {
   const { hasLog, linkExpiresAt, ...facts } = shared;
   const session: Session = { ...facts, region: '', keepAlive: false, proxyBytes: 0 };
-  const canWatch = session.status === 'RUNNING' && !session.isReleased;
-  const picture = <Picture session={session} canWatch={canWatch} isMine={false} ended={again} />;
+  useMoment(session);
   return (
     <main class="shared">
       <Header session={session} until={linkExpiresAt} />
       {hasLog ? (
-        <WithLog session={session}>{picture}</WithLog>
+        <WithLog session={session} ended={again} />
       ) : (
         <div class="session without-log">
-          {picture}
+          <Picture session={session} isMine={false} idle={undefined} ended={again} />
+          <PagesTimeline session={session} />
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls by keys */}
           <section class="scroll" tabIndex={0} aria-label="Pages">
             <PagesList session={session} />
@@ -149,11 +153,14 @@ function Header({ session, until }: { session: Session; until: string }) {
   );
 }
 
-function WithLog({ session, children }: { session: Session; children: ComponentChildren }) {
+const NO_HANDS: [] = [];
+
+function WithLog({ session, ended }: { session: Session; ended: () => void }) {
   const tab = SHOWN.find((name) => name === route.value.query.get('tab')) ?? 'cdp';
   const log = useLog(session, tab);
+  const course = useCourse(session, log.timeline, NO_HANDS);
+  useLogKeys(session, log);
   useKeys([
-    { keys: 'e', does: 'next error', run: log.nextError },
     ...SHOWN_TABS.map(([name, word], index) => {
       return { keys: String(index + 1), does: word, run: () => setQuery({ tab: name, e: '' }) };
     }),
@@ -161,13 +168,12 @@ function WithLog({ session, children }: { session: Session; children: ComponentC
   return (
     <div class="session">
       <div class="session-top">
-        {children}
-        <Inspector
-          entry={log.entry}
-          startedAt={Date.parse(session.startedAt ?? session.createdAt)}
-        />
+        <Picture session={session} isMine={false} idle={log.timeline?.idle} ended={ended} />
+        <Inspector entry={log.entry} session={session} />
       </div>
-      {log.timeline !== undefined && <Timeline {...log.timeline} />}
+      {log.timeline !== undefined && (
+        <Timeline session={session} timeline={log.timeline} course={course} />
+      )}
       <Tabs session={session} tab={tab} log={log} tabs={SHOWN_TABS} />
     </div>
   );
