@@ -67,6 +67,9 @@ function receive(message) {
     case 'notice':
       note(message.text);
       break;
+    case 'control':
+      byId('control').hidden = !message.isByOther;
+      break;
   }
 }
 

@@ -67,7 +67,11 @@ export function openLiveView(
       const options = { socket: webSocket, pipe, pages, screencasts, target, isReadOnly, log };
       const viewer = new Viewer(options);
       viewers.add(viewer);
-      webSocket.once('close', () => viewers.delete(viewer));
+      reportControl(viewers);
+      webSocket.once('close', () => {
+        viewers.delete(viewer);
+        reportControl(viewers);
+      });
       keepAlive(webSocket, { pages, lastsMs, expire: () => viewer.close(1008, EXPIRED) });
       if (isClosed) viewer.close(1001, 'the session has ended');
     });
@@ -97,6 +101,14 @@ export function openLiveView(
         });
     },
   };
+}
+
+/** Tells each viewer whether another one may take input. */
+function reportControl(viewers: ReadonlySet<Viewer>): void {
+  const inControl = [...viewers].filter(({ isReadOnly }) => !isReadOnly);
+  for (const viewer of viewers) {
+    viewer.onControl(inControl.some((other) => other !== viewer));
+  }
 }
 
 function viewOptions(

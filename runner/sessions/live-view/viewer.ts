@@ -1,7 +1,8 @@
 /**
  * One viewer of a live view: its socket, the tab it shows, and its input.
  *   open -> closed (by either side, once)
- * Sent: JSON {type: 'tabs' | 'size' | 'dialog' | 'notice'}, and each frame as one binary message.
+ * Sent: JSON {type: 'tabs' | 'size' | 'dialog' | 'notice' | 'control'}, and each frame as one
+ * binary message.
  * Received: input.ts. The viewer acknowledges each frame when it is drawn; two may be in flight.
  */
 import type { WebSocket } from 'ws';
@@ -60,6 +61,7 @@ export class Viewer implements ScreencastListener {
   #size = '';
   #tabs = '';
   #tabsTimer: NodeJS.Timeout | undefined;
+  #isControlled = false;
 
   constructor(options: ViewerOptions) {
     const { socket, pages } = options;
@@ -75,6 +77,17 @@ export class Viewer implements ScreencastListener {
     socket.on('error', () => socket.terminate());
     socket.once('close', () => this.#onClose());
     this.follow();
+  }
+
+  get isReadOnly(): boolean {
+    return this.#options.isReadOnly;
+  }
+
+  /** Whether another viewer may take input. */
+  onControl(isByOther: boolean): void {
+    if (isByOther === this.#isControlled) return;
+    this.#isControlled = isByOther;
+    this.#send({ type: 'control', isByOther });
   }
 
   close(code: number, reason: string): void {

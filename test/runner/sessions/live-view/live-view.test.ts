@@ -188,6 +188,22 @@ test('a read-only viewer changes nothing', async () => {
   assert.not(lab.asked.includes('/readonly'));
 });
 
+test('viewers know while another one may take input', async () => {
+  await using lab = await openLiveLab();
+  const watching = await look(`${lab.viewUrl}?readonly=true`);
+  const second = await look(`${lab.viewUrl}?readonly=true`);
+  const taking = await look(lab.viewUrl);
+  await until(() => watching.isControlled && second.isControlled, LIMIT_MS);
+  assert.is(taking.isControlled, false, 'itself does not count');
+  const rival = await look(lab.viewUrl);
+  await until(() => taking.isControlled && rival.isControlled, LIMIT_MS);
+  taking.socket.close();
+  await until(() => !rival.isControlled, LIMIT_MS);
+  assert.is(watching.isControlled, true, 'the rival still may');
+  rival.socket.close();
+  await until(() => !watching.isControlled && !second.isControlled, LIMIT_MS);
+});
+
 test('a viewer gets 15 frames a second; without acknowledgements two', async () => {
   await using lab = await openLiveLab();
   const browser = await chromium.connectOverCDP(lab.connectUrl);

@@ -24,6 +24,8 @@ export type Viewing = {
   tabs: Tab[];
   size: { width: number; height: number } | undefined;
   notices: string[];
+  /** Whether another viewer may take input. */
+  isControlled: boolean;
   dialog: { kind: string; message: string; text: string } | null;
   /** Acknowledges each frame by default. */
   acks: boolean;
@@ -63,6 +65,7 @@ export async function look(url: string): Promise<Viewing> {
     tabs: [],
     size: undefined,
     notices: [],
+    isControlled: false,
     dialog: null,
     acks: true,
     send: (message) => socket.send(JSON.stringify(message)),
@@ -83,12 +86,14 @@ function hear(viewing: Viewing, bytes: RawData, isBinary: boolean): void {
     type: string;
     tabs: Tab[];
     text: string;
+    isByOther: boolean;
     dialog: Viewing['dialog'];
     width: number;
     height: number;
   };
   if (message.type === 'tabs') viewing.tabs = message.tabs;
   else if (message.type === 'dialog') viewing.dialog = message.dialog;
+  else if (message.type === 'control') viewing.isControlled = message.isByOther;
   else if (message.type === 'notice') viewing.notices.push(message.text);
   else viewing.size = { width: message.width, height: message.height };
 }
