@@ -16,7 +16,8 @@ type Props = {
 };
 
 export function DayBars({ title, bars, parts, partWord = '', textOf }: Props) {
-  const max = Math.max(1, ...bars.map(({ value }) => value));
+  const most = Math.max(0, ...bars.map(({ value }) => value));
+  const max = Math.max(1, most); // of empty bars, too
   const total = textOf(sum(bars));
   const part = sum(parts ?? []);
   const days = bars.map(({ at }) => dayText(at));
@@ -26,13 +27,13 @@ export function DayBars({ title, bars, parts, partWord = '', textOf }: Props) {
         <strong>{title}</strong>
         <span>{total}</span>
         {part > 0 && <State name="failed" word={`${textOf(part)} ${partWord}`} />}
-        <span>at most {textOf(max)} a day</span>
+        {most > 0 && <span>at most {textOf(most)} a day</span>}
       </figcaption>
       <svg
         viewBox={`0 0 ${bars.length * WIDTH} ${HEIGHT}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${title}: ${total} in ${bars.length} days, at most ${textOf(max)} a day`}
+        aria-label={`${title}: ${total} in ${bars.length} days, at most ${textOf(most)} a day`}
       >
         {bars.map(({ at, value }, index) => {
           const own = parts?.[index]?.value ?? 0;
