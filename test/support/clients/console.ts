@@ -1,7 +1,12 @@
 /** A person at the console: a Chrome of their own, and everything that it must not do. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { type BrowserContext, chromium, type Page } from 'playwright-core';
+import {
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core';
 import { must } from '../../../proto/common/must.ts';
 import { until } from '../poll.ts';
 import { openPlainChrome } from '../runner/plain-chrome.ts';
@@ -25,13 +30,17 @@ export type Person = AsyncDisposable & {
   requested(): string[];
 };
 
-/** A person at the login of the console. */
-export async function openConsole(stack: Stack, path = '/console'): Promise<Person> {
+/** A person at the login of the console; `options` are of Playwright's context. */
+export async function openConsole(
+  stack: Stack,
+  path = '/console',
+  options: BrowserContextOptions = {},
+): Promise<Person> {
   await using cleanup = new AsyncDisposableStack();
   const chrome = cleanup.use(await openPlainChrome());
   const browser = await chromium.connectOverCDP(chrome.url);
   cleanup.defer(() => browser.close());
-  const context = await browser.newContext({ viewport: WIDE });
+  const context = await browser.newContext({ viewport: WIDE, ...options });
   const page = await context.newPage();
   const faults: string[] = [];
   const urls: string[] = [];

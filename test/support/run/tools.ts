@@ -12,6 +12,8 @@ const TOOLS: Readonly<Record<string, string>> = {
   chromium: 'chromium',
   'chromium-headless-shell': 'chromium-headless-shell',
   ffmpeg: 'ffprobe',
+  // for the compared pictures of the console
+  'fonts-liberation': '/var/lib/dpkg/info/fonts-liberation.list',
   // for the examples of the guide
   curl: 'curl',
   nginx: 'nginx',

@@ -3,7 +3,7 @@
  * temporary data directory and a free port. The end of the scope stops everything; a process, run
  * directory, temporary file or listening port that is left fails the test.
  */
-import { mkdirSync, readdirSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { must } from '../../../proto/common/must.ts';
 import { openJudged } from '../judge/judged.ts';
@@ -27,6 +27,10 @@ const GONE_LIMIT_MS = 45_000;
 export type BootOptions = {
   /** Path of a PEM file with the CA of the test's receiver. */
   webhookCa?: string;
+  /** A directory that becomes the data directory: a copy of it. */
+  data?: string;
+  /** The key of the default project; by default a new one. */
+  apiKey?: string;
   /** More TABERN_* variables. */
   env?: Record<string, string>;
   /** The command that runs tabern; by default from the sources. */
@@ -72,7 +76,8 @@ export async function boot(options: BootOptions = {}): Promise<Stack> {
   const dir = cleanup.use(tempDirectory());
   const dataDir = join(dir.path, 'data');
   const port = await freePort();
-  const apiKey = `svc_test_${crypto.randomUUID()}`;
+  const { apiKey = `svc_test_${crypto.randomUUID()}` } = options;
+  if (options.data !== undefined) cpSync(options.data, dataDir, { recursive: true });
   const tempPath = join(dir.path, 'tmp');
   mkdirSync(tempPath);
   const env = variables({ dataDir, tempPath, port, apiKey }, options);
