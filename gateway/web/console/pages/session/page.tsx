@@ -116,13 +116,14 @@ function Header({ session, canWatch, isMine, hand, children }: HeaderProps) {
           ended: <Foreign text={session.endReason} />
         </span>
       )}
-      <span class="space" />
-      {canWatch && (
-        <button type="button" class={isMine ? 'danger' : 'main'} onClick={() => hand(!isMine)}>
-          {isMine ? 'Hand back' : 'Take over'}
-        </button>
-      )}
-      {children}
+      <div class="session-actions">
+        {canWatch && (
+          <button type="button" class={isMine ? 'danger' : 'main'} onClick={() => hand(!isMine)}>
+            {isMine ? 'Hand back' : 'Take over'}
+          </button>
+        )}
+        {children}
+      </div>
     </header>
   );
 }
