@@ -21,10 +21,9 @@ type Options = {
 };
 
 export function consoleChanges(options: Options): Pick<Handlers, 'watchChanges'> {
-  const { store, isRevoked, now, closing } = options;
+  const { store, isRevoked, closing } = options;
   const feeds = new Map<string, Feed>();
   const shares = openShares(Number.POSITIVE_INFINITY, STREAMS_MAX);
-  let streams = 0;
 
   /** Adds the stream to the feed of the project. Throws CONCURRENCY_LIMIT. */
   function join(projectId: string, stream: Stream): Feed {
@@ -32,9 +31,7 @@ export function consoleChanges(options: Options): Pick<Handlers, 'watchChanges'>
       const message = `Max concurrent streams of changes (${STREAMS_MAX}) reached.`;
       throw new Fault('CONCURRENCY_LIMIT', message, { limit: STREAMS_MAX, current: STREAMS_MAX });
     }
-    const streamCount = () => streams;
-    const feed = feeds.get(projectId) ?? new Feed(projectId, { store, now, streamCount });
-    streams += 1;
+    const feed = feeds.get(projectId) ?? new Feed(projectId, options);
     feeds.set(projectId, feed);
     feed.streams.add(stream);
     return feed;
@@ -43,7 +40,6 @@ export function consoleChanges(options: Options): Pick<Handlers, 'watchChanges'>
   /** A feed ends with its last stream. */
   function leave(projectId: string, stream: Stream): void {
     shares.release(projectId, 1);
-    streams -= 1;
     const feed = feeds.get(projectId);
     feed?.streams.delete(stream);
     if (feed === undefined || feed.streams.size > 0) return;

@@ -66,17 +66,11 @@ export class Stream {
   }
 }
 
-/** The pause between messages about a kind, for so many streams of all projects. */
+/** The pause between messages about a kind, for so many streams of one project. */
 export function intervalMs(streams: number): number {
   return Math.max(INTERVAL_MS, streams * INTERVAL_PER_STREAM_MS);
 }
 
-type FeedOptions = {
-  store: FeedStore;
-  now: () => number;
-  /** Of all projects. */
-  streamCount: () => number;
-};
 type FeedStore = Pick<Store, 'onWake' | 'watchChanges' | 'unwatchChanges' | 'takeChanges'>;
 
 export class Feed {
@@ -91,17 +85,15 @@ export class Feed {
   readonly #projectId: string;
   readonly #store: FeedStore;
   readonly #now: () => number;
-  readonly #streamCount: () => number;
   readonly #ended = new AbortController();
   readonly #unsubscribe: () => void;
   #isReading = false;
   #hasChanged = false;
 
-  constructor(projectId: string, { store, now, streamCount }: FeedOptions) {
+  constructor(projectId: string, { store, now }: { store: FeedStore; now: () => number }) {
     this.#projectId = projectId;
     this.#store = store;
     this.#now = now;
-    this.#streamCount = streamCount;
     this.version = now();
     this.#begunAt = this.version;
     this.#unsubscribe = store.onWake(`changes:${projectId}`, () => {
@@ -133,7 +125,7 @@ export class Feed {
       } catch {
         this.#hasChanged = true; // overloaded: the next turn reads them
       }
-      await pause(intervalMs(this.#streamCount()), this.#ended.signal);
+      await pause(intervalMs(this.streams.size), this.#ended.signal);
     }
     this.#isReading = false;
   }

@@ -181,7 +181,6 @@ test('a client that left between two messages reads everything again', async () 
   const feed = new Feed(lists.projectId, {
     store: lists.store,
     now: () => 1_000,
-    streamCount: () => 1,
   });
   using _ = { [Symbol.dispose]: () => feed.close() };
   const [all, sessions] = [new Stream([]), new Stream(['SESSIONS'])];

@@ -34,7 +34,8 @@ journey('files, the log and the video of a session are saved by links', async ()
   await logIn(person, stack);
   const { page } = person;
   const { session, browser, page: driven } = await startLive(stack, SETTINGS);
-  await paint(driven, '0,255,0'); // a page without a frame is not recorded
+  await paint(driven, '0,255,0');
+  await driven.evaluate(`document.body.textContent = 'Shop'`); // one colour alone is no frame
   await driven.evaluate(`{
     const link = document.createElement('a');
     link.href = URL.createObjectURL(new Blob(['the bytes']));
@@ -93,5 +94,7 @@ journey('a session is started with the settings of another one, and its page ope
   await Promise.all([session, started].map((one) => release(stack, one)));
   equal(person.faults, []);
 });
+
+journey('the service of these tests leaves nothing', () => service.end());
 
 journey.run();

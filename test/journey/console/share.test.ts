@@ -62,6 +62,7 @@ journey(
     const { session, browser, page: driven } = await startLive(stack, json);
     await driven.evaluate(`console.log('<b>a line</b>')`);
     await paint(driven, LIME);
+    await driven.evaluate(`document.body.textContent = 'Shop'`); // one colour alone is no frame
     const url = await share(owner, stack, session.id, true);
 
     await using holder = await openConsole(stack, new URL(url).pathname + new URL(url).hash);
@@ -188,5 +189,7 @@ journey('a revoked key ends the live view of its links, and their page says so',
   equal(await seriousDefects(page), []);
   await browser.close();
 });
+
+journey('the service of these tests leaves nothing', () => service.end());
 
 journey.run();
