@@ -25,16 +25,15 @@ export function downloadBackup(clients: Pick<Clients, 'operators'>): RouterMiddl
     ctx.set('cache-control', 'no-store');
     ctx.type = 'application/x-tar';
     ctx.length = totalBytes;
-    ctx.body = Readable.from(chunksOf(stream), { objectMode: false });
+    const body = Readable.from(chunksOf(stream), { objectMode: false });
+    // also when nothing was read, as of HEAD: core takes one backup at a time, and keeps its files
+    body.once('close', () => void stream.return?.().catch(() => undefined));
+    ctx.body = body;
   };
 }
 
 async function* chunksOf(stream: AsyncIterator<CreateBackupResponse>): AsyncGenerator<Uint8Array> {
-  try {
-    for (let next = await stream.next(); !next.done; next = await stream.next()) {
-      if (next.value.part?.$case === 'chunk') yield next.value.part.value;
-    }
-  } finally {
-    await stream.return?.(); // the browser left
+  for (let next = await stream.next(); !next.done; next = await stream.next()) {
+    if (next.value.part?.$case === 'chunk') yield next.value.part.value;
   }
 }

@@ -58,8 +58,14 @@ export function watchChanges(deps: ChangesDeps): RouterMiddleware<State> {
     ctx.set('x-accel-buffering', 'no');
     ctx.type = 'text/event-stream';
     const check = checkOf(ctx.state, deps, signal);
-    const end = () => ended.abort();
-    ctx.body = Readable.from(events({ changes, next, check, end, heartbeatMs }));
+    const end = () => {
+      ended.abort();
+      // a call whose next part nobody awaits does not notice the signal
+      void changes.return?.().catch(() => undefined);
+    };
+    const body = Readable.from(events({ changes, next, check, end, heartbeatMs }));
+    body.once('close', end); // also when nothing was read, as of HEAD
+    ctx.body = body;
   };
 }
 

@@ -116,6 +116,25 @@ test('without a login it is a 401, and from another site a 403', async () => {
   assert.is((await console.browse('GET', CHANGES, { cookie, headers })).status, 403);
 });
 
+test('a request for the headers alone leaves no stream behind', async () => {
+  await using console = await openConsole();
+  const { console: core } = console.app.clients;
+  const { watchChanges: watch } = core;
+  const counts = { begun: 0, ended: 0 };
+  async function* watchChanges(...wanted: Parameters<typeof watch>) {
+    counts.begun += 1;
+    try {
+      yield* watch(...wanted);
+    } finally {
+      counts.ended += 1;
+    }
+  }
+  Object.assign(core, { watchChanges });
+  const { status } = await console.browse('HEAD', CHANGES, { cookie: await console.logIn() });
+  assert.equal([status, counts.begun], [200, 1]);
+  await until(() => counts.ended === 1);
+});
+
 test('a closing gateway ends it, for the client to connect again', async () => {
   let stream: Stream;
   {

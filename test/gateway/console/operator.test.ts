@@ -2,6 +2,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
+import { until } from '../../support/poll.ts';
 import { type Console, cookieOf, KEY, messageOf, openConsole } from './console.ts';
 
 const test = suite('gateway/console/operator');
@@ -259,6 +260,19 @@ test('TABERN_CONSOLE=off removes the routes of the operator', async () => {
   }
   const named = `/console/api/v1/as/${own}/v1/projects`;
   assert.is((await console.send('GET', named, keyed(KEY))).status, 404);
+});
+
+test('a backup whose bytes are not read ends with its request', async () => {
+  await using console = await openConsole();
+  const cookie = await logIn(console);
+  const take = (method: string) =>
+    console.browse(method, '/console/api/v1/operator/backup', { cookie });
+  assert.is((await take('HEAD')).status, 200);
+  const next = await until(async () => {
+    const answer = await take('GET');
+    return answer.status === 200 && answer;
+  });
+  assert.is(next.headers['content-type'], 'application/x-tar');
 });
 
 test.run();
