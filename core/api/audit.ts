@@ -7,6 +7,7 @@ import type { Log } from '../../proto/common/log.ts';
 import { asFault } from '../../proto/rpc/errors.ts';
 import type { Call } from '../../proto/rpc/local.ts';
 import { newId } from '../common/ids.ts';
+import { openRate } from '../common/rate-limit.ts';
 import type { Store } from '../store/types.ts';
 import type { Caller } from './authentication.ts';
 
@@ -17,11 +18,16 @@ const ID = /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[a-z0-9]{8})$/;
 /** Of messages below an answer that are searched for an id. */
 const DEPTH_MAX = 2;
 const ADDRESS_MAX_CHARS = 64;
+/** By the logins of one project. Ours: far more than its people make; events stay for a year. */
+const CHANGES = { limit: 1_000, periodMs: 60_000, what: 'changes in the console' };
 
 /** A call that is recorded, from its beginning. */
 export type AuditEntry = { end(ended: { answer?: unknown; error?: unknown }): Promise<void> };
 
-/** Stores the event of a call; undefined for a call that is not recorded. */
+/**
+ * Stores the event of a call; undefined for a call that is not recorded. Throws RATE_LIMIT, without
+ * an event.
+ */
 export type Audit = (made: {
   who: Caller;
   name: string;
@@ -39,9 +45,11 @@ export function openAudit(options: {
   log: Log;
 }): Audit {
   const { store, now, log } = options;
+  const changes = openRate({ ...CHANGES, now });
   return async ({ who, name: operation, request, call }) => {
     const login = 'login' in who ? who.login : undefined;
     if (login === undefined || !isChange(operation)) return undefined;
+    if (who.kind === 'project' && login.kind !== 'operator') changes.take(who.projectId);
     const id = newId();
     const objectId = idIn(request);
     const projectId = who.kind === 'project' ? who.projectId : null;

@@ -240,4 +240,30 @@ test('each RPC that changes something is recorded, by its name', () => {
   }
 });
 
+test('a flood of changes by the logins of a project ends without events', async () => {
+  const added: string[] = [];
+  let at = T0;
+  const audit = openAudit({
+    store: {
+      addAuditEvent: async ({ id }) => void added.push(id),
+      endAuditEvent: async () => undefined,
+    },
+    now: () => at,
+    log: openLog({ role: 'test', level: 'silent' }),
+  });
+  const change = (projectId: string, kind: 'code' | 'operator') => {
+    const who = { kind: 'project', projectId, login: { kind } } as const;
+    const call = { metadata: {}, signal: new AbortController().signal, deadline: 0 };
+    return audit({ who, name: 'deleteContext', request: {}, call });
+  };
+  for (let made = 0; made < 1_000; made += 1) await change('a', 'code');
+  assert.is((await faultOf(change('a', 'code'))).reason, 'RATE_LIMIT');
+  assert.is(added.length, 1_000);
+  await change('b', 'code');
+  await change('a', 'operator');
+  at += 60_000;
+  await change('a', 'code');
+  assert.is(added.length, 1_003);
+});
+
 test.run();
