@@ -116,6 +116,9 @@ function zipOf(downloads: readonly Download[], open: (id: string) => Promise<Rea
   const zip = new yazl.ZipFile();
   const body = zip.outputStream as Readable;
   zip.on('error', (error: Error) => body.destroy(error));
+  // the file being added, which a pipe does not close with its target: it holds a call of core
+  let current: Readable | undefined;
+  body.once('close', () => current?.destroy());
   const taken = new Set<string>();
   for (const { id, filename, createdAt, size } of downloads) {
     const mtime = must(createdAt, 'time');
@@ -123,11 +126,11 @@ function zipOf(downloads: readonly Download[], open: (id: string) => Promise<Rea
     zip.addReadStreamLazy(nameIn(taken, filename, mtime.getTime()), options, (done) => {
       const failed = new Readable({ read() {} });
       open(id).then(
-        (stream) =>
-          done(
-            null,
-            stream.on('error', (error) => body.destroy(error)),
-          ),
+        (stream) => {
+          current = stream.on('error', (error) => body.destroy(error));
+          if (body.destroyed) stream.destroy();
+          else done(null, stream);
+        },
         (error: unknown) => done(error, failed),
       );
     });

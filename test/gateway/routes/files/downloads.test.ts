@@ -6,6 +6,8 @@ import { buffer } from 'node:stream/consumers';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openPromise } from 'yauzl';
+import { must } from '../../../../proto/common/must.ts';
+import { until } from '../../../support/poll.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { ask, KEY, openGateway } from '../../sessions/runner.ts';
 import { AT, downloadsOf, SESSION, type Stored } from './files.ts';
@@ -128,6 +130,35 @@ test('a zip with an unreadable file is truncated, and the gateway continues', as
   );
   assert.is(failed, true);
   assert.is((await ask(gateway.url, 'GET', '/healthz')).status, 200);
+});
+
+test('a zip that is not read to its end leaves no file open', async () => {
+  const own = downloadsOf([
+    file('one', 'a.bin', Buffer.alloc(8 << 20)),
+    file('two', 'b.bin', 'second'),
+  ]);
+  const counts = { begun: 0, ended: 0 };
+  await using gateway = await openGateway({
+    ...own,
+    blobs: {
+      async *readBlob(wanted) {
+        counts.begun += 1;
+        try {
+          yield* own.blobs.readBlob(wanted);
+        } finally {
+          counts.ended += 1;
+        }
+      },
+    },
+  });
+  assert.is((await ask(gateway.url, 'HEAD', DOWNLOADS)).status, 200);
+  await until(() => counts.begun === counts.ended);
+  const left = new AbortController();
+  const options = { headers: { 'x-svc-api-key': KEY }, signal: left.signal };
+  const { body } = await fetch(gateway.url + DOWNLOADS, options);
+  await must(body, 'a body').getReader().read();
+  left.abort();
+  await until(() => counts.begun > 0 && counts.begun === counts.ended);
 });
 
 test('an unknown session is a 404, and a wrong method a 405', async () => {
