@@ -117,7 +117,8 @@ function replays({ store, links, now }: RecordingOptions): Pick<Handlers, Replay
 
     async getReplay({ id, pageId }, caller) {
       if (!PAGE_ID.test(pageId)) throw invalidField('pageId', 'must be 1 to 3 digits.');
-      playlists.take(caller.projectId);
+      // holders of links must not use up what the project itself may request
+      playlists.take(caller.until === undefined ? caller.projectId : `shared ${caller.projectId}`);
       const session = await find(id, caller);
       const named = { sessionId: session.id, pageId: Number(pageId), projectId: session.projectId };
       const [rows, parts] = await Promise.all([

@@ -165,4 +165,19 @@ test('requests and playlists have a rate limit per project with a retry delay', 
   assert.is((await faultOf(replay(app, one.id, '0'))).reason, 'RATE_LIMIT');
 });
 
+test('playlists of shared sessions leave those of the project', async () => {
+  await using app = await boot();
+  const one = await run(app);
+  await bring(app, one);
+  await end(app, one);
+  const { consoleShares } = app.clients;
+  const wanted = { id: one.id, expiresIn: 60, hasLog: false };
+  const { url } = await consoleShares.createSessionShare(wanted, app.asProject);
+  const asHolder = { metadata: { 'x-console-share': url.split('#')[1] ?? '' } };
+  const shared = () => consoleShares.getSharedReplay({ pageId: '0' }, asHolder);
+  for (let count = 0; count < 120; count += 1) await shared();
+  assert.is((await faultOf(shared())).reason, 'RATE_LIMIT');
+  await replay(app, one.id, '0');
+});
+
 test.run();
