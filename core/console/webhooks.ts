@@ -16,6 +16,7 @@ import { dateOf } from '../api/answers.ts';
 import { inRange, orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { isId, pathId } from '../common/ids.ts';
+import { openRate } from '../common/rate-limit.ts';
 import type { Sealer } from '../common/sealer.ts';
 import { type AnswerTimes, addTimes, countOf, withinMs } from '../delivery/answer-times.ts';
 import { BODY_MAX_BYTES } from '../delivery/envelope.ts';
@@ -65,12 +66,15 @@ const ATTEMPTS_MAX = 50;
 const TIMES_MAX = 20;
 /** Secrets of other webhooks that a signature is compared with. Ours: 100 webhooks with 5. */
 const OTHERS_MAX = 500;
+/** Of one project. Ours: a check may take 20 ms of core's thread; a person makes a few. */
+const CHECKS = { limit: 120, periodMs: 60_000, what: 'checks of signatures' };
 const CHARACTERS = { min: 1, unit: ' characters' };
 /** Line breaks and tabs are shown. */
 const CONTROLS = /[^\P{Cc}\n\t]/gu;
 
 export function consoleWebhooks(options: Options): Pick<Handlers, Names> {
   const { store, now } = options;
+  const checks = openRate({ ...CHECKS, now });
   return {
     async listWebhookHealth({ webhookId }, { projectId }) {
       const wanted = { projectId, webhookId: optionalId('webhookId', webhookId) };
@@ -91,6 +95,7 @@ export function consoleWebhooks(options: Options): Pick<Handlers, Names> {
 
     async verifyWebhookSignature(request, { projectId }) {
       const refused = refusedOf(request);
+      checks.take(projectId);
       const own = { id: pathId('id', request.id), projectId };
       const rows = orNotFound(await store.consoleSecrets(own), 'Webhook', request.id);
       const keys = keysOf(own.id, rows, options);

@@ -313,4 +313,18 @@ test("another project's webhook and delivery do not exist", async () => {
   }
 });
 
+test('checks have a rate limit per project', async () => {
+  await using app = open();
+  const { id } = await app.addWebhook();
+  app.emit();
+  const sent = requestOf(id, only(await app.claim()));
+  const check = () => app.console.verifyWebhookSignature(sent, app.caller);
+  for (let count = 0; count < 120; count += 1) await check();
+  assert.is((await faultOf(check())).reason, 'RATE_LIMIT');
+  const other = app.console.verifyWebhookSignature(sent, callerOf(newId()));
+  assert.is((await faultOf(other)).reason, 'RESOURCE_NOT_FOUND');
+  app.clock.advance(60_000);
+  assert.is((await check()).isSigned, true);
+});
+
 test.run();
