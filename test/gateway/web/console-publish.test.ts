@@ -59,6 +59,17 @@ publish('dependencies, secrets and build outputs are left out, and counted', asy
   is(project.leftOut, names.length);
 });
 
+publish('a folder with the name of secrets is left out', async () => {
+  const names = ['.envs/production', 'a/.env.d/key'];
+  const project = await projectOf(
+    blobOf([...names, 'index.ts', 'a.env', 'logs/kept.ts'].map((name) => ({ name, text: 'x' }))),
+  );
+  equal(
+    project.files.map(({ name }) => name),
+    ['index.ts', 'a.env', 'logs/kept.ts'],
+  );
+});
+
 publish('the likely entry file is the first, tests and types are none', () => {
   const names = ['z/deep/a.ts', 'b.ts', 'src/index.ts', 'types.d.ts', 'b.test.ts', 'x.json'];
   equal(entryFiles(names), ['src/index.ts', 'b.ts', 'z/deep/a.ts']);

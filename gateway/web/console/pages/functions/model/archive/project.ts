@@ -15,7 +15,7 @@ const LEFT_OUT = new RegExp(
   [
     '^(?:tabern_data|dist|build|__MACOSX)/',
     String.raw`(?:^|/)(?:node_modules|\.git|\.browserbase)/`,
-    String.raw`(?:^|/)(?:\.env[^/]*|\.npmrc|\.DS_Store|[^/]*\.log)$`,
+    String.raw`(?:^|/)(?:\.env[^/]*|\.npmrc|\.DS_Store|[^/]*\.log)(?:/|$)`,
   ].join('|'),
 );
 const SOURCE = /\.[cm]?[jt]s$/;
