@@ -13,7 +13,7 @@ import {
   seriousDefects,
   untilText,
 } from '../../support/clients/console.ts';
-import { paint, startLive } from '../../support/clients/live.ts';
+import { startLive } from '../../support/clients/live.ts';
 import { until } from '../../support/poll.ts';
 import { operatorOf } from '../../support/service/operator.ts';
 import { type Stack, shareStack } from '../../support/service/stack.ts';
@@ -61,8 +61,7 @@ journey(
     const json = { keepAlive: true, userMetadata: { customer: CUSTOMER } };
     const { session, browser, page: driven } = await startLive(stack, json);
     await driven.evaluate(`console.log('<b>a line</b>')`);
-    await paint(driven, LIME);
-    await driven.evaluate(`document.body.textContent = 'Shop'`); // one colour alone is no frame
+    await driven.goto(`data:text/html,<body style="background:rgb(${LIME})">Shop`);
     const url = await share(owner, stack, session.id, true);
 
     await using holder = await openConsole(stack, new URL(url).pathname + new URL(url).hash);

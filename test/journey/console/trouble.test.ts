@@ -1,6 +1,6 @@
 /**
- * The console when something is wrong: the failed request of a failed run is found in a few steps, a
- * service that is killed or whose clock is set shows the right list again, without doubles.
+ * The console when something is wrong: the failed request of a failed run is found in a few steps,
+ * a service that is killed or whose clock is set shows the right list again, without doubles.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
