@@ -121,6 +121,7 @@ test('every kind of row is kept for its own time, and sessions are removed last'
     ['invocations', 90],
     ['deleted functions', 0],
     ['builds', 90],
+    ['sums of days', 400],
     ['sessions', 2],
   ]);
 });

@@ -161,7 +161,8 @@ test('a signing key locates the runner of its session', async () => {
     );
   const creating = app.create();
   const { leaseId, sessionId, signingKey } = await app.take();
-  const found = { sessionId, signingKey, expiresAt: undefined, apiKeyId: '' };
+  const shown = { expiresAt: undefined, apiKeyId: '', isReadOnly: false };
+  const found = { sessionId, signingKey, ...shown };
   assert.equal(await locate(signingKey), { ...found, status: 'PENDING', address: '' });
   await app.begin(leaseId);
   await creating;
