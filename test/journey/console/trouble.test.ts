@@ -85,7 +85,7 @@ journey('from the overview to a failed request and its picture in three steps', 
   await untilText(page, '.lists', '/basket');
   await page.keyboard.press('e');
   await untilText(page, '.inspector', '503');
-  await page.waitForFunction(`document.querySelector('video')?.readyState >= 2`);
+  await until(() => page.evaluate<boolean>(`document.querySelector('video')?.readyState >= 2`));
   match(await page.locator('.inspector').innerText(), /\/basket/);
   equal(person.faults, []);
 });

@@ -4,14 +4,17 @@
 const PAUSE_MIN_MS = 1_000;
 /** Ours: of a slow service, one tenth of the time is spent on one list. */
 const PAUSE_FACTOR = 10;
+/** As often as without a stream of changes. */
+const PAUSE_MAX_MS = 10_000;
 
 /** The document, or that of a test. */
 export type Visible = EventTarget & { readonly hidden: boolean };
 export type Paced = { request(): void; stop(): void };
 
 /**
- * Calls `read` for requests: at once when the last call is long ago, else once after a pause that
- * grows with the time that `read` takes. A hidden page reads when it is shown again.
+ * Calls `read`, which never rejects, for requests: at once when the last call is long ago, else
+ * once after a pause that grows with the time that `read` takes. A hidden page reads when it is
+ * shown again.
  */
 export function paced(read: () => Promise<void>, page = ownPage()): Paced {
   let isWanted = false;
@@ -23,7 +26,8 @@ export function paced(read: () => Promise<void>, page = ownPage()): Paced {
     isBusy = true;
     const startedAt = performance.now();
     await read();
-    const pauseMs = Math.max(PAUSE_MIN_MS, PAUSE_FACTOR * (performance.now() - startedAt));
+    const wanted = PAUSE_FACTOR * (performance.now() - startedAt);
+    const pauseMs = Math.min(PAUSE_MAX_MS, Math.max(PAUSE_MIN_MS, wanted));
     setTimeout(() => {
       isBusy = false;
       void run();
