@@ -25,6 +25,7 @@ import { routeOf, transcoder } from './rest/transcode.ts';
 import { downloadBackup } from './routes/console/backup.ts';
 import { watchChanges } from './routes/console/changes.ts';
 import { addLogins } from './routes/console/login.ts';
+import { addLogs } from './routes/console/logs.ts';
 import { addConsolePages, type ConsoleFiles, consoleHeaders } from './routes/console/pages.ts';
 import { addRunningSessions } from './routes/console/running.ts';
 import { addShares } from './routes/console/shares.ts';
@@ -136,6 +137,7 @@ function addConsole(router: Router<State>, deps: Omit<GatewayDeps, 'guard' | 'lo
   const { files, heartbeatMs } = deps.console;
   addLogins(router, deps);
   addShares(router, deps);
+  addLogs(router, deps.clients);
   router.get(DOWNLOAD_CONTENT_ROUTE, getDownloadContent(deps.clients));
   router.get('/console/api/v1/changes', watchChanges({ ...deps, heartbeatMs }));
   addRunningSessions(router, deps);

@@ -77,7 +77,8 @@ export function sessionLogService(store: Store): Pick<Handlers, 'listSessionLogs
         const limit = `${LOG_MAX_BYTES >> 20} MiB, or the project's quota \`logMib\``;
         logs.push(warning(sessionId, fullAt, `the log is full (${limit}): no more is kept`));
       }
-      return { logs, next };
+      const end = (chunks.at(-1)?.number ?? from - 1) + 1;
+      return { logs, next, end };
     },
   };
 }

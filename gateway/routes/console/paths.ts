@@ -39,6 +39,15 @@ const LOGGED_IN = {
     login: LOGIN,
   },
 };
+const LOG_PART = {
+  type: 'object',
+  required: ['logs', 'end', 'isEnd'],
+  properties: {
+    logs: { type: 'array', items: { type: 'object' } },
+    end: { type: 'integer' },
+    isEnd: { type: 'boolean' },
+  },
+};
 const SERVICE = {
   type: 'object',
   required: ['version', 'baseUrl', 'topics'],
@@ -113,8 +122,17 @@ export const CONSOLE_PATHS: Readonly<Record<string, object>> = {
   '/console/api/v1/shared/logs': {
     get: {
       operationId: 'listSharedLogs',
-      summary: 'The protocol log of a shared session.',
-      responses: answers('Entries.', json({ type: 'array', items: { type: 'object' } })),
+      summary: 'A part of the protocol log of a shared session.',
+      parameters: [query('from', '`end` of the part before.')],
+      responses: answers('The part.', json(LOG_PART)),
+    },
+  },
+  '/console/api/v1/sessions/{id}/logs': {
+    get: {
+      operationId: 'listLogs',
+      summary: 'A part of the protocol log of a session.',
+      parameters: [ID, query('from', '`end` of the part before.')],
+      responses: answers('The part.', json(LOG_PART)),
     },
   },
   '/console/api/v1/shared/replays/{pageId}': {

@@ -1,12 +1,10 @@
 /**
  * GET /v1/sessions/{id}/logs: the whole protocol log of a session as one JSON array, read from core
- * in parts as fast as the client reads. proto/spec/sessions.md 7. The holder of a link to a session
- * reads it in the same form.
+ * in parts as fast as the client reads. proto/spec/sessions.md 7.
  */
 import { Readable } from 'node:stream';
 import type { FileRegistry } from '@bufbuild/protobuf';
 import type { RouterMiddleware } from '@koa/router';
-import type { Context } from 'koa';
 import { must } from '../../../proto/common/must.ts';
 import type { SessionLog } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
 import { asFault } from '../../../proto/rpc/errors.ts';
@@ -31,38 +29,24 @@ export function listSessionLogs(
     const id = String(ctx.params['id']);
     const read = (from?: number) =>
       sessions.listSessionLogs({ id, from }, call(STRETCH_TIMEOUT_MS));
-    await sendLogs(ctx, read, query['from'] === undefined ? undefined : Number(query['from']));
-  };
-}
-
-/** GET /console/api/v1/shared/logs */
-export function listSharedLogs({
-  consoleShares,
-}: Pick<Clients, 'consoleShares'>): RouterMiddleware<State> {
-  return async (ctx) => {
-    const call = must(ctx.state.call, 'a link');
-    await sendLogs(ctx, (from) => consoleShares.listSharedLogs({ from }, call(STRETCH_TIMEOUT_MS)));
+    // a refusal is answered before the body starts
+    const first = await read(query['from'] === undefined ? undefined : Number(query['from']));
+    ctx.type = 'json';
+    const body = Readable.from(arrayOf(first, read), { objectMode: false });
+    // a truncated answer must not look complete
+    body.on('error', (error) => ctx.res.destroy(asFault(error)));
+    ctx.body = body;
   };
 }
 
 type Part = { logs: SessionLog[]; next?: number | undefined };
 type Read = (from?: number) => Promise<Part>;
 
-async function sendLogs(ctx: Context, read: Read, from?: number): Promise<void> {
-  // a refusal is answered before the body starts
-  const first = await read(from);
-  ctx.type = 'json';
-  const body = Readable.from(arrayOf(first, read), { objectMode: false });
-  // a truncated answer must not look complete
-  body.on('error', (error) => ctx.res.destroy(asFault(error)));
-  ctx.body = body;
-}
-
 async function* arrayOf(first: Part, read: Read): AsyncGenerator<string> {
   let page: Part | undefined = first;
   let before = '[';
   while (page !== undefined) {
-    const printed = page.logs.map(textOf).join(',');
+    const printed = page.logs.map((log) => JSON.stringify(shownLog(log))).join(',');
     if (printed !== '') {
       yield before + printed;
       before = ',';
@@ -73,9 +57,9 @@ async function* arrayOf(first: Part, read: Read): AsyncGenerator<string> {
 }
 
 /** As in other answers: plain fields always present, absent optional fields omitted. */
-function textOf(log: SessionLog): string {
+export function shownLog(log: SessionLog) {
   const { method, pageId, sessionId, timestamp, frameId, loaderId, request, response } = log;
-  return JSON.stringify({
+  return {
     method,
     pageId,
     sessionId,
@@ -84,5 +68,5 @@ function textOf(log: SessionLog): string {
     timestamp,
     frameId,
     loaderId,
-  });
+  };
 }

@@ -61,6 +61,24 @@ test('a session is told at its start, at the request of its end, and at its end'
   assert.equal(await told(() => store.completeSession(end)), ['sessions 1']);
 });
 
+test('a session is told when a part of its recording arrives, also after its end', async () => {
+  await using app = await openWatched();
+  const { told, db, projectId } = app;
+  const id = newId();
+  db.exec(`PRAGMA foreign_keys = OFF;
+    INSERT INTO recordings (
+      session_id, page_id, project_id, lease_id, url, start_ms, end_ms, created_at)
+    VALUES ('${id}', 0, '${projectId}', 'lease', '', 0, 1, 0)`);
+  const add = (sessionId: string, number: number) => () =>
+    db.exec(`
+      INSERT INTO recording_parts (
+        session_id, page_id, number, blob_id, size, start_ms, end_ms)
+      VALUES ('${sessionId}', 0, ${number}, '${newId()}', 1, 0, 1)`);
+  assert.equal(await told(add(id, 1)), ['sessions 1']);
+  assert.equal(await told(add(id, 2)), ['sessions 1']);
+  assert.equal(await told(add(newId(), 1)), [], 'of nobody who is watched');
+});
+
 test('keys, extensions and downloads are told when they are added and removed', async () => {
   await using app = await openWatched();
   const { told, store, db, projectId, clock } = app;

@@ -99,6 +99,22 @@ test('a long log is read in consecutive parts without gaps', async () => {
   assert.equal((await read(app, sessionId, 99)).methods, []);
 });
 
+test('a log is read on from the end of what was read, whatever came since', async () => {
+  await using app = await boot();
+  const { sessionId, append } = await openSession(app);
+  const part = async (from: number) => {
+    const call = { id: sessionId, from };
+    const { logs, end } = await app.clients.sessions.listSessionLogs(call, app.asProject);
+    return [logs.map(({ method }) => method), end];
+  };
+  assert.equal(await part(0), [[], 0]);
+  await append(0, [lineOf('Page.a')]);
+  assert.equal(await part(0), [['Page.a'], 1]);
+  assert.equal(await part(1), [[], 1]);
+  await append(1, [lineOf('Page.b')]);
+  assert.equal(await part(1), [['Page.b'], 2]);
+});
+
 test('a full log accepts nothing more and ends with one warning', async () => {
   await using app = await boot();
   const { sessionId, append } = await openSession(app);

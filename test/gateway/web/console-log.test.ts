@@ -3,10 +3,25 @@ import { suite } from 'uvu';
 import { equal, is } from 'uvu/assert';
 import { matching } from '../../../gateway/web/console/data/log/filter.ts';
 import { type LogEntry, modelOf } from '../../../gateway/web/console/data/log/model.ts';
+import { openParts } from '../../../gateway/web/console/data/log/parts.ts';
 import { ticksOf } from '../../../gateway/web/console/data/log/ticks.ts';
 import { must } from '../../../proto/common/must.ts';
 
 const lists = suite('gateway/web/console-log');
+
+lists('a log is read in parts, each once, and says once that it is full', () => {
+  const log = openParts();
+  const [a, b] = [event('Page.a', {}), event('Page.b', {})];
+  const full = { ...event('Tabern.warning', {}), timestamp: 9_000 };
+  log.add({ logs: [a], end: 1, isEnd: false });
+  log.add({ logs: [], end: 1, isEnd: true });
+  is(log.from, 1);
+  log.add({ logs: [b], end: 2, isEnd: true });
+  log.add({ logs: [full], end: 2, isEnd: true });
+  log.add({ logs: [full], end: 2, isEnd: true });
+  equal(log.entries, [a, b, full]);
+  is(log.from, 2);
+});
 
 const sent = (requestId: string, url: string, more: object = {}) => {
   const params = { requestId, type: 'Document', timestamp: 10, request: { method: 'GET', url } };

@@ -59,6 +59,10 @@ const OF_KEY = `'keys', NEW.project_id, COALESCE(NEW.public_id, '')`;
 const OF_DELIVERY = `'deliveries',
   (SELECT project_id FROM main.webhooks WHERE id = NEW.webhook_id), NEW.event_id`;
 
+/** A recording arrives until ten minutes after the end of its session. */
+const OF_RECORDING = `'sessions', (SELECT project_id FROM main.recordings AS one
+  WHERE one.session_id = NEW.session_id AND one.page_id = NEW.page_id), NEW.session_id`;
+
 const TRIGGERS: Readonly<Record<string, { on: string; when?: string; tell: string }>> = {
   session_added: { on: 'INSERT ON main.sessions', tell: ofRow('sessions') },
   session_changed: { on: 'UPDATE OF status ON main.sessions', tell: ofRow('sessions') },
@@ -67,6 +71,7 @@ const TRIGGERS: Readonly<Record<string, { on: string; when?: string; tell: strin
     when: `NEW.kind = 'session'`,
     tell: ofRow('sessions'),
   },
+  recording_added: { on: 'INSERT ON main.recording_parts', tell: OF_RECORDING },
   invocation_added: { on: 'INSERT ON main.invocations', tell: ofRow('invocations') },
   invocation_changed: { on: 'UPDATE OF status ON main.invocations', tell: ofRow('invocations') },
   build_added: { on: 'INSERT ON main.builds', tell: ofRow('builds') },

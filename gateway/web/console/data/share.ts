@@ -32,6 +32,13 @@ export function partOf(sessionId: string, part: string): string {
     : `${SHARED}/${part}`;
 }
 
+/** Where the parts of a session's log are read. */
+export function logOf(sessionId: string): string {
+  return token === ''
+    ? `/console/api/v1/sessions/${encodeURIComponent(sessionId)}/logs`
+    : `${SHARED}/logs`;
+}
+
 /** The credential of requests, beside the cookie. */
 export function shareHeaders(): Record<string, string> {
   return token === '' ? {} : { [HEADER]: token };

@@ -40,7 +40,7 @@ function pagesOf(pages: readonly SessionLog[][]) {
         asked.push(wanted.from);
         const from = wanted.from ?? 0;
         const next = from + 1 < pages.length ? from + 1 : undefined;
-        return { logs: pages[from] ?? [], next };
+        return { logs: pages[from] ?? [], next, end: from + 1 };
       },
     },
   };
@@ -99,7 +99,7 @@ test('a truncated log does not look complete', async () => {
   const sessions = {
     async listSessionLogs(): Promise<ListSessionLogsResponse> {
       calls += 1;
-      if (calls === 1) return { logs: [entry('Page.a')], next: 1 };
+      if (calls === 1) return { logs: [entry('Page.a')], next: 1, end: 1 };
       throw new Fault('CORE_UNAVAILABLE', 'core is not there');
     },
   };

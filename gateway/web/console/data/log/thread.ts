@@ -1,4 +1,7 @@
-/** The thread of a session's log: reads, parses, joins and filters, so that the page does not. */
+/**
+ * The thread of a session's log: reads, parses, joins and filters, so that the page does not. It
+ * keeps what it has read, and reads what was added since.
+ */
 import { escaped } from '../format.ts';
 import { readByToken, shareHeaders } from '../share.ts';
 import { matching } from './filter.ts';
@@ -8,6 +11,7 @@ import { besides, laneOf, placeAt } from './lanes.ts';
 import type { FromThread, IndexedRow, Lanes, LogTimeline, ToThread } from './messages.ts';
 import { type ListName, type LogEntry, type LogModel, modelOf } from './model.ts';
 import { domainsOf, type Moments, momentsOf } from './moments.ts';
+import { openParts, type Part } from './parts.ts';
 import { ticksOf } from './ticks.ts';
 
 /** Ours: what a person reads of one message. */
@@ -20,7 +24,10 @@ type Load = Extract<ToThread, { type: 'load' }>;
 type Step = Extract<ToThread, { type: 'step' }>;
 type Selection = { list: ListName; filter: string; range?: Range | undefined };
 
-let entries: LogEntry[] = [];
+const log = openParts();
+const { entries } = log;
+/** Loads follow one another: two at once would each add the same entries. */
+let loading: Promise<void> = Promise.resolve();
 let model: LogModel = { cdp: [], net: [], console: [] };
 let moments: Moments = { navigations: [], pages: [] };
 let selection: Selection = { list: 'cdp', filter: '' };
@@ -29,7 +36,7 @@ let found: number[] = [];
 addEventListener('message', ({ data }: MessageEvent<ToThread>) => {
   switch (data.type) {
     case 'load':
-      void load(data);
+      loading = loading.then(() => load(data));
       break;
     case 'select':
       selection = { list: data.list, filter: data.filter, range: data.range };
@@ -60,21 +67,26 @@ async function load({ path, share, from, to }: Load): Promise<void> {
   const begun = performance.now();
   try {
     readByToken(share);
-    const answer = await fetch(path, {
-      cache: 'no-store',
-      headers: shareHeaders(),
-    });
-    if (!answer.ok) {
-      tell({ type: 'failed', status: answer.status, message: await messageOf(answer) });
-      return;
+    for (let isEnd = false; !isEnd; ) {
+      const answer = await fetch(`${path}?from=${log.from}`, {
+        cache: 'no-store',
+        headers: shareHeaders(),
+      });
+      if (!answer.ok) {
+        tell({ type: 'failed', status: answer.status, message: await messageOf(answer) });
+        return;
+      }
+      const part = (await answer.json()) as Part; // each member is checked where it is read
+      log.add(part);
+      isEnd = part.isEnd;
     }
-    entries = (await answer.json()) as LogEntry[]; // each member is checked where it is read
-    for (const entry of entries) withoutText(entry);
-    model = modelOf(entries);
-    moments = momentsOf(entries);
   } catch {
     tell({ type: 'failed', status: 0, message: 'the log could not be read' });
     return;
+  }
+  if (entries.length > model.cdp.length) {
+    model = modelOf(entries);
+    moments = momentsOf(entries);
   }
   const counts = { cdp: model.cdp.length, net: model.net.length, console: model.console.length };
   const range = { from, to: Math.max(to ?? from, model.cdp.at(-1)?.at ?? from) };
@@ -82,13 +94,6 @@ async function load({ path, share, from, to }: Load): Promise<void> {
   const tookMs = performance.now() - begun;
   tell({ type: 'loaded', counts, domains: domainsOf(model.cdp), timeline, tookMs });
   select();
-}
-
-/** Drops the unparsed messages, which repeat the parsed ones: half of the memory. */
-function withoutText({ request, response }: LogEntry): void {
-  for (const side of [request, response] as ({ rawBody?: unknown } | undefined)[]) {
-    if (side) delete side.rawBody;
-  }
 }
 
 function timelineOf(range: Range): LogTimeline {

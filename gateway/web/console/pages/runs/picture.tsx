@@ -19,13 +19,15 @@ type Props = {
 export function RunPicture({ session, place }: Props) {
   const { id, endedAt, startedAt, createdAt } = session;
   const canWatch = session.status === 'RUNNING' && !session.isReleased;
-  const { value } = useLoad<Replays>(endedAt === undefined ? '' : `/v1/sessions/${id}/replays`);
+  const path = endedAt === undefined ? '' : `/v1/sessions/${id}/replays`;
+  const { value } = useLoad<Replays>(path, ['SESSIONS'], id);
   const from = Date.parse(startedAt ?? createdAt);
+  const last = value?.pages.toSorted((a, b) => a.endTimeMs - b.endTimeMs).at(-1);
+  const page = Number(last?.pageId);
+  const at = last && from + Math.max(last.startTimeMs, last.endTimeMs - BEFORE_END_MS);
   useEffect(() => {
-    const last = value?.pages.toSorted((a, b) => a.endTimeMs - b.endTimeMs).at(-1);
-    if (last === undefined) return;
-    seek(from + Math.max(last.startTimeMs, last.endTimeMs - BEFORE_END_MS), Number(last.pageId));
-  }, [value, from]);
+    if (at !== undefined) seek(at, page);
+  }, [at, page]);
   useEffect(() => () => seekNowhere(), []);
   return (
     <section class="run-picture" aria-label="Its session">

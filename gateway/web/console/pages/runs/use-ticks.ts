@@ -3,10 +3,10 @@ import { useEffect, useState } from 'preact/hooks';
 import { inProject } from '../../data/api.ts';
 import type { FromThread, ToThread } from '../../data/log/messages.ts';
 import type { Ticks } from '../../data/log/ticks.ts';
-import { partOf } from '../../data/share.ts';
+import { logOf } from '../../data/share.ts';
 import { threadUrl } from '../../data/thread-url.ts';
 
-/** Ours: the log is sent whole, so a long one is read more rarely. */
+/** Ours: the lists are made anew for new entries, so a long log is read more rarely. */
 const REFRESH_MS = 4_000;
 const REFRESH_FACTOR = 10;
 const NONE: Ticks = { ticks: [], isCut: false };
@@ -16,7 +16,7 @@ export function useTicks(sessionId: string, startedAt: number, isRunning: boolea
   const [ticks, setTicks] = useState(NONE);
   useEffect(() => {
     const worker = new Worker(threadUrl(LOG_THREAD), { type: 'module' });
-    const path = inProject(partOf(sessionId, 'logs'));
+    const path = inProject(logOf(sessionId));
     const tell = (message: ToThread) => worker.postMessage(message);
     let timer: ReturnType<typeof setTimeout>;
     const load = () => {

@@ -7,14 +7,14 @@ import type { FromThread, IndexedRow, LogTimeline, ToThread } from '../../data/l
 import type { ListName } from '../../data/log/model.ts';
 import { seek, shown, wanted } from '../../data/playhead.ts';
 import { route, setQuery } from '../../data/router.ts';
-import { partOf, sharedToken } from '../../data/share.ts';
+import { logOf, sharedToken } from '../../data/share.ts';
 import { threadUrl } from '../../data/thread-url.ts';
 import type { Session } from '../../data/types.ts';
 import type { Window } from '../../data/window.ts';
 import { canWatch, rangeOf, startOf } from './clock.ts';
 import { save } from './save.ts';
 
-/** Ours: the log is sent whole, so a long one is read more rarely. */
+/** Ours: the lists are made anew for new entries, so a long log is read more rarely. */
 const REFRESH_MS = 4_000;
 const REFRESH_FACTOR = 10;
 const ROWS_KEPT_MAX = 2_000;
@@ -182,7 +182,7 @@ function loadOf(session: Session): ToThread {
   const { id, createdAt, endedAt, invocationId } = session;
   const from = invocationId === undefined ? startOf(session) : Date.parse(createdAt);
   const to = endedAt === undefined ? now.peek() : Date.parse(endedAt);
-  const path = inProject(partOf(id, 'logs'));
+  const path = inProject(logOf(id));
   return { type: 'load', path, share: sharedToken(), from, to };
 }
 

@@ -10,7 +10,11 @@ import { Parts } from './lanes.tsx';
 import { Slider } from './slider.tsx';
 
 export function PagesTimeline({ session }: { session: Session }) {
-  const { value, again } = useLoad<Replays>(partOf(session.id, 'replays'));
+  const { value, again } = useLoad<Replays>(
+    partOf(session.id, 'replays'),
+    ['SESSIONS'],
+    session.id,
+  );
   useAgain(again, canWatch(session));
   const start = startOf(session);
   const end = session.endedAt === undefined ? now.value : Date.parse(session.endedAt);
