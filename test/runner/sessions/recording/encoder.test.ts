@@ -42,7 +42,7 @@ async function openEncoderLab(idleMs = 60_000): Promise<Lab> {
   };
 }
 
-/** Pictures of one colour each, as a Chrome of its own makes them. */
+/** Pictures of one colour each, as a Chrome of its own encodes them; none is captured of a page. */
 async function renderFrames(
   dir: string,
   wanted: { width: number; height: number; colours: string[] },
@@ -52,21 +52,25 @@ async function renderFrames(
     const { targetInfos } = await chrome.pipe.call('Target.getTargets');
     const [target] = targetInfos as { targetId: string }[];
     await using page = await attach(chrome.pipe, target?.targetId ?? '');
-    const { width, height } = wanted;
-    const size = { width, height, deviceScaleFactor: 1, mobile: false };
-    await page.call('Emulation.setDeviceMetricsOverride', size);
-    const made: Buffer[] = [];
-    for (const colour of wanted.colours) {
-      const expression = `document.documentElement.style.background = '${colour}'`;
-      await page.call('Runtime.evaluate', { expression });
-      const { data } = await page.call('Page.captureScreenshot', { format: 'jpeg' });
-      made.push(Buffer.from(String(data), 'base64'));
-    }
-    return made;
+    const expression = `${PAINT_JPEGS}(${JSON.stringify(wanted)})`;
+    const { result } = await page.call('Runtime.evaluate', { expression, returnByValue: true });
+    const { value } = result as { value: string[] };
+    return value.map((url) => Buffer.from(url.slice(url.indexOf(',') + 1), 'base64'));
   } finally {
     await chrome.close();
   }
 }
+
+/** In the page: a data URL for each colour. */
+const PAINT_JPEGS = `(({ width, height, colours }) => {
+  const canvas = Object.assign(document.createElement('canvas'), { width, height });
+  const brush = canvas.getContext('2d');
+  return colours.map((colour) => {
+    brush.fillStyle = colour;
+    brush.fillRect(0, 0, width, height);
+    return canvas.toDataURL('image/jpeg');
+  });
+})`;
 
 /** A second each, one after another. */
 function seconds(jpegs: readonly Buffer[], from = 0): TimedFrame[] {
