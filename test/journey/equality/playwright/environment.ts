@@ -18,7 +18,8 @@ const NAVIGATOR = `({
   pdf: navigator.pdfViewerEnabled,
   plugins: [...navigator.plugins].map(({ name }) => name),
   touch: navigator.maxTouchPoints,
-  connection: [navigator.connection?.effectiveType, navigator.connection?.saveData],
+  // effectiveType is Chrome's estimate of the network, which a busy machine lowers
+  connection: [typeof navigator.connection?.effectiveType, navigator.connection?.saveData],
   hardware: [navigator.hardwareConcurrency, navigator.deviceMemory],
   doNotTrack: navigator.doNotTrack,
   isSecure: isSecureContext,
