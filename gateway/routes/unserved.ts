@@ -14,14 +14,23 @@ const NOT_SERVED: readonly (readonly [RegExp, string])[] = [
     /^\/v1\/certificates(?:\/|$)/,
     'Certificates are not served here; browserSettings.ignoreCertificateErrors takes any.',
   ],
+  [
+    /^\/v1\/agents(?:\/|$)/,
+    'Agents and their runs are not served here; run an agent as a function, or drive a session.',
+  ],
 ];
 const SOCKETS = ['/connect', '/view'];
 /** Paths of WebSockets that drive a session. */
 const CREDENTIALS = ['signingKey', 'apiKey'];
 
+/** The explanation of a path that is not served; undefined for any other path. */
+export function unservedSentence(pathname: string): string | undefined {
+  return NOT_SERVED.find(([path]) => path.test(pathname))?.[1];
+}
+
 /** Throws NOT_IMPLEMENTED, or UPGRADE_REQUIRED for a WebSocket URL requested without an upgrade. */
 export function refuseUnserved(method: string, { pathname, searchParams }: URL): void {
-  const [, sentence] = NOT_SERVED.find(([path]) => path.test(pathname)) ?? [];
+  const sentence = unservedSentence(pathname);
   if (sentence !== undefined) throw new Fault('NOT_IMPLEMENTED', sentence);
   const isOfSession = pathname === '/' && CREDENTIALS.some((name) => searchParams.has(name));
   if (method === 'GET' && (isOfSession || SOCKETS.includes(pathname))) {

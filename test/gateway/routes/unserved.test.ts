@@ -23,11 +23,22 @@ test('unserved endpoints of published clients are 501, with the alternative', as
     ['POST', '/v1/certificates'],
     ['GET', '/v1/certificates'],
     ['DELETE', '/v1/certificates/01a1fbc0-0000-7000-8000-000000000000'],
+    ['POST', '/v1/agents'],
+    ['PATCH', '/v1/agents/01a1fbc0-0000-7000-8000-000000000000'],
+    ['GET', '/v1/agents/runs'],
+    ['GET', '/v1/agents/runs/01a1fbc0-0000-7000-8000-000000000000/messages'],
+    ['POST', '/v1/agents/runs/01a1fbc0-0000-7000-8000-000000000000/stop'],
   ] as const) {
     assert.is((await ask(gateway.url, method, path)).status, 501, path);
     assert.is((await ask(gateway.url, method, path, { headers: STRANGER })).status, 401, path);
   }
-  for (const path of ['/webdrivers', '/v1/certificatesx']) {
+  const agents = await ask(gateway.url, 'GET', '/v1/agents');
+  assertBody(
+    agents,
+    'Not Implemented',
+    'Agents and their runs are not served here; run an agent as a function, or drive a session.',
+  );
+  for (const path of ['/webdrivers', '/v1/certificatesx', '/v1/agentsx']) {
     assert.is((await ask(gateway.url, 'GET', path)).status, 404, path);
   }
 });
