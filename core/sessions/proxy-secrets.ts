@@ -4,12 +4,14 @@
  * receives them in plain text.
  */
 import { ignoredIn } from '../../proto/json/ignored-members.ts';
-import { Fault } from '../../proto/rpc/errors.ts';
+import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import type { Call } from '../../proto/rpc/local.ts';
 import type { Sealer } from '../common/sealer.ts';
 import type { SessionParams } from '../validation/session-params.ts';
 
 const PLACE_END = '/proxies';
+/** Members whose names must be known: a misspelt rule would restrict nothing. */
+const OF_RULES = /(?:^|\.)browserSettings\.network\./;
 
 export type SessionSecrets = ReturnType<typeof sessionSecrets>;
 
@@ -36,9 +38,14 @@ export function sessionSecrets(sealer: Sealer) {
   };
 }
 
-/** Adds the unknown members that the gateway dropped: the runner logs them in the session. */
+/**
+ * Adds the unknown members that the gateway dropped: the runner logs them in the session. Throws
+ * INVALID_FIELD for one of a rule.
+ */
 export function withIgnored(params: SessionParams, { metadata }: Pick<Call, 'metadata'>) {
   const ignoredMembers = ignoredIn(metadata);
+  const misspelt = ignoredMembers.find((name) => OF_RULES.test(name));
+  if (misspelt !== undefined) throw invalidField(misspelt, 'is not a known field.');
   return ignoredMembers.length === 0 ? params : { ...params, ignoredMembers };
 }
 

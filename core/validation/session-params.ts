@@ -10,6 +10,7 @@ import type {
   BrowserSettings,
   CreateSessionRequest,
 } from '../../proto/gen/tabern/v1/sessions.pb.ts';
+import { hostOf } from '../../proto/network/hosts.ts';
 import { PATTERN_MAX_CHARS, patternOf, patternProblem } from '../../proto/network/patterns.ts';
 import { upstreamOf } from '../../proto/network/session-proxies.ts';
 
@@ -40,6 +41,7 @@ const flag = { type: 'boolean' };
 const text = { type: 'string' };
 const id = { type: 'string', minLength: 1, maxLength: 128 };
 const size = { type: 'integer', minimum: 1, maximum: 16_384 }; // Chrome's largest texture
+const host = { type: 'string', minLength: 1, maxLength: 253 };
 const named = { type: 'string', minLength: 1, maxLength: 2_048 };
 
 /** By type. Source: proto/spec/sessions.md 1. */
@@ -78,6 +80,9 @@ const proxy = {
   })),
 };
 
+/** Hosts of a network rule. The number is ours. */
+const hosts = { type: 'array', maxItems: 500, items: { ...host, format: 'host' } };
+
 const browserSettings = {
   type: 'object',
   properties: {
@@ -92,11 +97,16 @@ const browserSettings = {
     captchaImageSelector: text,
     captchaInputSelector: text,
     os: { enum: ['windows', 'mac', 'linux', 'mobile', 'tablet'] },
-    allowedDomains: { type: 'array', items: { type: 'string', minLength: 1, maxLength: 253 } },
+    allowedDomains: { type: 'array', items: host },
     ignoreCertificateErrors: flag,
     extensionId: id,
     fingerprint: { type: 'object' },
     engine: { enum: ['chromium', 'headless-shell'] },
+    network: {
+      type: 'object',
+      properties: { allow: hosts, deny: hosts },
+      additionalProperties: false, // a misspelt rule would restrict nothing
+    },
   } satisfies Record<keyof BrowserSettings, object>,
 };
 
@@ -112,6 +122,10 @@ const FORMATS: Record<string, { parse: (text: string) => unknown; problem: strin
   proxy: {
     parse: (server) => upstreamOf(server, { isManaged: false }),
     problem: 'must be the address of an http, https or socks5 proxy.',
+  },
+  host: {
+    parse: hostOf,
+    problem: 'must be a host: a name, an address or *, without scheme, port or path.',
   },
   certificate: {
     parse() {
@@ -188,6 +202,10 @@ function problemFrom(error: ErrorObject | undefined): Problem {
   }
   if (keyword === 'type') {
     return { path, problem: `must be ${String(params['type']).replaceAll(',', ' or ')}.` };
+  }
+  if (keyword === 'additionalProperties') {
+    const problem = 'is not a known field.';
+    return { path: `${path}.${String(params['additionalProperty']).slice(0, 64)}`, problem };
   }
   if (keyword === 'format') return { path, problem: FORMATS[params['format']]?.problem ?? message };
   return { path, problem: `${message}.` };

@@ -53,6 +53,7 @@ export type SessionConfig = {
     advancedStealth?: boolean;
     ignoreCertificateErrors?: boolean;
     allowedDomains?: string[];
+    network?: { allow?: string[]; deny?: string[] };
     context?: { id: string; persist?: boolean };
     [option: string]: unknown;
   };

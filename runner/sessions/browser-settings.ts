@@ -4,7 +4,12 @@
  * warning in the session's log, never a refusal. Source: proto/spec/sessions.md 1.
  */
 
-import { BrowserSettings, CreateSessionRequest } from '../../proto/gen/tabern/v1/sessions.pb.ts';
+import {
+  BrowserSettings,
+  type BrowserSettings_Network,
+  CreateSessionRequest,
+} from '../../proto/gen/tabern/v1/sessions.pb.ts';
+import { hostList } from '../../proto/network/hosts.ts';
 import type { Upstream } from '../../proto/network/session-proxies.ts';
 import { keepToDomains } from '../browser/cdp/allowed-domains.ts';
 import { openPages } from '../browser/cdp/pages.ts';
@@ -22,9 +27,10 @@ import type { OpenComponent } from './session.ts';
 export type SessionParams = Partial<Omit<CreateSessionRequest, 'browserSettings'>> & {
   /** Members of the request that the contract does not have. */
   ignoredMembers?: unknown;
-  browserSettings?: Partial<Omit<BrowserSettings, 'engine' | 'viewport'>> & {
+  browserSettings?: Partial<Omit<BrowserSettings, 'engine' | 'viewport' | 'network'>> & {
     engine?: TakeOptions['engine'];
     viewport?: Viewport;
+    network?: Partial<BrowserSettings_Network>;
   };
 };
 
@@ -61,6 +67,7 @@ export function sessionSettings(
     ignoreCertificateErrors,
     viewport,
     allowedDomains = [],
+    network,
   } = browserSettings;
   const plan = planOf(proxies, proxy, patterns.ofSession());
   const warnings = [...plan.warnings, ...cannot(browserSettings), ...unknown(params)];
@@ -79,6 +86,7 @@ export function sessionSettings(
     wanted: { engine, ignoreCertificateErrors: ignoreCertificateErrors || undefined },
     async open(chrome) {
       if (plan.routes.length > 0) chrome.egress.steer({ routes: plan.routes });
+      if (network !== undefined) chrome.egress.steer({ isAllowed: judgeOf(network) });
       if (browserSettings.blockAds === true) await block(chrome);
       if (viewport !== undefined) {
         await setViewport(chrome, await openPages(chrome), { ...WINDOW, ...viewport });
@@ -87,6 +95,14 @@ export function sessionSettings(
       return {};
     },
   };
+}
+
+/** Whether a session may connect to a host. A denied host is refused also when it is allowed. */
+function judgeOf(network: Partial<BrowserSettings_Network>): (hostname: string) => boolean {
+  const { allow = [], deny = [] } = network;
+  const isAllowed = hostList(allow.length > 0 ? allow : ['*']);
+  const isDenied = hostList(deny);
+  return (hostname) => isAllowed(hostname) && !isDenied(hostname);
 }
 
 /** Names of unknown members: of a request (found by the gateway), of a function's sessionConfig. */

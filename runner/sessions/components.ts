@@ -116,8 +116,8 @@ function refusals(warn: SessionComponents['warn']): OpenComponent {
   return async (chrome) => {
     const warned = new Set<string>();
     chrome.egress.onRefusal(({ why, error, denied }) => {
-      // blocked by the session's own filter list
-      if (error === 'BLOCKED_BY_CLIENT' || CHROMES_OWN.test(why)) return;
+      const isOnFilterList = error === 'BLOCKED_BY_CLIENT' && denied === undefined;
+      if (isOnFilterList || CHROMES_OWN.test(why)) return;
       const host = denied?.host ?? why;
       if (warned.has(host) || warned.size > REFUSALS_MAX) return;
       warned.add(host);

@@ -34,7 +34,7 @@ export type Refusal = {
   code: 400 | 403 | 502;
   why: string;
   error?: NetError;
-  /** The requested host, when an address is closed, and the reason for all of its ports. */
+  /** The requested host, when it or its address is refused, and the reason for all its ports. */
   denied?: { host: string; why: string };
 };
 
@@ -42,6 +42,8 @@ export type Refusal = {
 export type IsBlocked = (url: URL) => boolean;
 
 export type EgressRules = Rules & {
+  /** The session's own rule for hosts, as URL.hostname has them. */
+  isAllowed?: (hostname: string) => boolean;
   /** The setting that opens private addresses; refusals name it. */
   allowSetting?: string;
   routes: readonly Route[];
@@ -71,6 +73,7 @@ export async function resolveTarget(
   if (url.hostname.length > NAME_MAX_CHARS) {
     return { code: 502, why: 'a host name is too long', error: 'NAME_NOT_RESOLVED' };
   }
+  if (rules.isAllowed?.(url.hostname) === false) return refuseHost(url.hostname);
   const port = Number(url.port || 80);
   if (rules.isBlocked?.(scheme === 'http' ? url : new URL(`https://${url.host}/`))) {
     const why = `${url.hostname} is on a filter list`;
@@ -112,6 +115,11 @@ function refuseAddress(
     `private addresses and those of the service's machine are refused${advice}`;
   const denied = { host, why: `${closed} ${reason}` };
   return { code: 403, why: `${what} ${reason}`, error: 'ADDRESS_UNREACHABLE', denied };
+}
+
+function refuseHost(host: string): Refusal {
+  const why = `${host} is not reachable from here: browserSettings.network refuses it`;
+  return { code: 403, why, error: 'BLOCKED_BY_CLIENT', denied: { host, why } };
 }
 
 function refusePort(what: string, host: string): Refusal {

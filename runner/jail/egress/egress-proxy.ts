@@ -7,14 +7,7 @@
  */
 import type { Socket } from 'node:net';
 import type { Log } from '../../../proto/common/log.ts';
-import {
-  dial,
-  type EgressRules,
-  type IsBlocked,
-  type Refusal,
-  resolveTarget,
-  type Target,
-} from './dial.ts';
+import { dial, type EgressRules, type Refusal, resolveTarget, type Target } from './dial.ts';
 import { HttpConnection } from './http-connection.ts';
 import { type Client, forward, refuse, type UpstreamConnection } from './http-forward.ts';
 import { type RequestHead, requestHead } from './http1.ts';
@@ -44,7 +37,7 @@ export type Egress = GivenErrors & {
   /** In bytes, to and from the network; `managed`: both, through the operator's proxies. */
   readonly bytes: { sent: number; received: number; managed: number };
   /** Changes routes and filters. Open connections are closed: they would keep the old ones. */
-  steer(course: { routes?: readonly Route[]; isBlocked?: IsBlocked }): void;
+  steer(course: { routes?: readonly Route[] } & Pick<EgressRules, 'isBlocked' | 'isAllowed'>): void;
   /** Adds a listener for refusals. */
   onRefusal(listener: (refusal: Refusal) => void): void;
   /**

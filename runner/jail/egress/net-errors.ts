@@ -34,10 +34,13 @@ const ENCODINGS = {
 
 export type NetError = keyof typeof ENCODINGS;
 
+/** Of hosts that are denied, and of other things. */
+const DENIALS: ReadonlySet<NetError> = new Set(['ADDRESS_UNREACHABLE', 'BLOCKED_BY_CLIENT']);
+
 /** The refusals of an egress so far. */
 export type GivenErrors = {
   readonly errors: ReadonlySet<NetError>;
-  /** Hosts whose address is closed, each with the reason; `host:port` where the port is. */
+  /** Refused hosts, and those of closed addresses, with the reason; `host:port` of a port. */
   readonly deniedHosts: ReadonlyMap<string, string>;
 };
 
@@ -87,8 +90,7 @@ export function restoreNetErrors(
         const name = at + start.length;
         const after = raw.subarray(name + reported.length);
         const host = start === IN_REPORTS ? answered?.navigatesTo : loggedHost(raw);
-        const isDenial = error === 'ADDRESS_UNREACHABLE' && host !== undefined;
-        const why = isDenial ? deniedHosts.get(host) : undefined;
+        const why = host !== undefined && DENIALS.has(error) ? deniedHosts.get(host) : undefined;
         const text = why === undefined ? '' : JSON.stringify(`: ${why}`).slice(1, -1);
         return Buffer.concat([raw.subarray(0, name), Buffer.from(error + text), after]);
       }

@@ -82,6 +82,7 @@ const WRONG: [object, string, string][] = [
     'must be a certificate of this project.',
   ],
 ];
+const NO_HOST = 'must be a host: a name, an address or *, without scheme, port or path.';
 const WRONG_SETTINGS: [object, string, string][] = [
   [{ context: { id: '' } }, 'context.id', 'must NOT have fewer than 1 characters.'],
   [{ viewport: { width: 0 } }, 'viewport.width', 'must be >= 1.'],
@@ -90,6 +91,14 @@ const WRONG_SETTINGS: [object, string, string][] = [
   [{ engine: 'gecko' }, 'engine', 'must be one of chromium, headless-shell.'],
   [{ allowedDomains: [''] }, 'allowedDomains[0]', 'must NOT have fewer than 1 characters.'],
   [{ allowedDomains: [long(254)] }, 'allowedDomains[0]', 'must NOT have more than 253 characters.'],
+  [{ network: { deny: ['a', 'http://b.test/'] } }, 'network.deny[1]', NO_HOST],
+  [{ network: { allow: ['b.test:443'] } }, 'network.allow[0]', NO_HOST],
+  [{ network: { allow: ['a*.test'] } }, 'network.allow[0]', NO_HOST],
+  [
+    { network: { deny: Array.from({ length: 501 }, () => 'a') } },
+    'network.deny',
+    'must NOT have more than 500 items.',
+  ],
   [{ extensionId: long(129) }, 'extensionId', 'must NOT have more than 128 characters.'],
 ];
 
@@ -130,6 +139,7 @@ test('every field reaches the runner unchanged', async () => {
       captchaInputSelector: '#b',
       engine: 'headless-shell',
       allowedDomains: ['example.com'],
+      network: { allow: ['example.com', '*'], deny: ['::1', '*.ads.example.com'] },
       fingerprint: { devices: ['desktop'] },
     },
     timeout: 21_600,

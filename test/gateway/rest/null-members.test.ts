@@ -11,6 +11,7 @@ const BROWSER = {
   context: null,
   viewport: { width: null, height: 600 },
   allowedDomains: null,
+  network: { allow: null, deny: ['example.com'] },
   os: null,
   blockAds: null,
   fingerprint: null,

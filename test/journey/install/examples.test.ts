@@ -107,6 +107,12 @@ async function openSession({ stack }: Desk): Promise<Session> {
   return await stack.call<Session>('/v1/sessions', { json: { keepAlive: true } });
 }
 
+/** The session that a command has printed. */
+async function printedSession(printed: Promise<string>): Promise<Session> {
+  const said = await printed;
+  return JSON.parse(must(/^\{.*\}$/m.exec(said)?.[0], said)) as Session;
+}
+
 async function release({ stack }: Desk, { id }: Session): Promise<void> {
   await stack.call(`/v1/sessions/${id}`, { json: { status: 'REQUEST_RELEASE' } });
   await until(async () => (await statusOf(stack, id)) === 'COMPLETED', LIMIT_MS);
@@ -165,7 +171,20 @@ const PAGES: Readonly<Record<string, readonly Step[]>> = {
     repeated('tabern init', 'quickstart'),
     repeated('import { chromium }', 'functions'),
   ],
-  sessions: [program('// page.mjs', /\/rooms$/m, 'npm install puppeteer-core')],
+  sessions: [
+    program('// page.mjs', /\/rooms$/m, 'npm install puppeteer-core'),
+    {
+      begins: 'curl -X POST http://127.0.0.1:4747/v1/sessions',
+      async run(code, desk) {
+        const session = await printedSession(desk.reader.run(code));
+        await onPage(session.connectUrl, async (page) => {
+          const refused = await page.goto('http://ads.example.com/').catch(String);
+          assert.match(String(refused), /BLOCKED_BY_CLIENT/);
+        });
+        await release(desk, session);
+      },
+    },
+  ],
   functions: [
     {
       begins: 'tabern init',
@@ -240,8 +259,8 @@ const PAGES: Readonly<Record<string, readonly Step[]>> = {
     {
       begins: 'curl -X POST http://127.0.0.1:4747/v1/sessions',
       async run(code, desk) {
-        const said = await desk.reader.run(filled(code, { context: await contextId(desk) }));
-        const session = JSON.parse(must(/^\{.*\}$/m.exec(said)?.[0], said)) as Session;
+        const own = filled(code, { context: await contextId(desk) });
+        const session = await printedSession(desk.reader.run(own));
         await onPage(session.connectUrl, (page) => page.goto(desk.site.url).then(() => {}));
         await release(desk, session);
       },

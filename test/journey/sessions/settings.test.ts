@@ -2,7 +2,10 @@
  * Settings of a session's browser, over REST and as a page sees them; warnings of unsupported
  * settings.
  */
+
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -134,6 +137,113 @@ journey('a filter list blocks its hosts, and other hosts load', async () => {
   // over plain http the refusal is a response of the proxy, not of the site
   ok(!site.visits.includes('/rooms'), fetched);
   await ended(stack, session);
+});
+
+const TLS = 'a tunnel for TLS';
+
+/** A page, its service worker, and every host that was asked for anything, in order. */
+async function startHosts() {
+  const asked: string[] = [];
+  const server = createHttpServer(({ headers, url }, response) => {
+    asked.push(String(headers.host));
+    const type = url === '/worker.js' ? 'text/javascript' : 'text/html';
+    const worker =
+      'onmessage = ({ data, source }) => fetch(data).catch(String).then(String)' +
+      '.then((text) => source.postMessage(text))';
+    response.writeHead(200, { 'content-type': type, 'access-control-allow-origin': '*' });
+    response.end(type === 'text/html' ? '<title>here</title>' : worker);
+  });
+  server.on('upgrade', ({ headers }, socket) => {
+    asked.push(String(headers.host));
+    socket.destroy();
+  });
+  server.on('clientError', (_, socket) => {
+    asked.push(TLS); // the start of a handshake is no request
+    socket.destroy();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    asked,
+    inside: `127.0.0.1:${port}`,
+    outside: `localhost:${port}`,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+/** In the page: asks for a host in every way that a page has; an outcome each. */
+const ASK_EVERYWHERE = `async (host) => {
+  const settled = (promise) => Promise.race([promise]).then(() => 'reached', () => 'failed');
+  const socket = (url) => new Promise((resolve, reject) => {
+    const opened = new WebSocket(url);
+    opened.onopen = resolve;
+    opened.onerror = reject;
+  });
+  const image = new Image();
+  const frame = document.createElement('iframe');
+  frame.src = 'http://' + host + '/frame';
+  const framed = new Promise((resolve) => { frame.onload = resolve; });
+  document.body.append(frame);
+  image.src = 'http://' + host + '/image';
+  const source = 'onmessage = ({ data }) => fetch(data)' +
+    '.then(() => postMessage(true), () => postMessage(false))';
+  const worker = new Worker(URL.createObjectURL(new Blob([source])));
+  const worked = new Promise((resolve, reject) => {
+    worker.onmessage = ({ data }) => (data ? resolve() : reject());
+  });
+  worker.postMessage('http://' + host + '/worker');
+  const { active } = await navigator.serviceWorker.register('/worker.js')
+    .then(() => navigator.serviceWorker.ready);
+  const served = new Promise((resolve, reject) => {
+    navigator.serviceWorker.onmessage = ({ data }) => (/Error/.test(data) ? reject() : resolve());
+    navigator.serviceWorker.startMessages();
+  });
+  active.postMessage('http://' + host + '/service');
+  await Promise.allSettled([framed, image.decode()]);
+  return await Promise.all([
+    settled(fetch('http://' + host + '/fetch')),
+    settled(fetch('https://' + host + '/tunnel')),
+    settled(socket('ws://' + host + '/socket')),
+    settled(socket('wss://' + host + '/socket')),
+    settled(worked),
+    settled(served),
+  ]);
+}`;
+
+journey('network rules judge every request where connections leave', async () => {
+  await using hosts = await startHosts();
+  const { inside, outside, asked } = hosts;
+  const stack = await service.get();
+  const rules = [{ allow: ['127.0.0.1'] }, { deny: ['localhost'] }, { allow: ['*'], deny: ['*'] }];
+  for (const [index, network] of rules.entries()) {
+    const engine = index === 0 ? 'chromium' : 'headless-shell';
+    const { session, page } = await drive(stack, { browserSettings: { engine, network } });
+    const isAnythingOpen = index < 2;
+    const went = await page.goto(`http://${inside}/`).then(() => 'reached', String);
+    if (isAnythingOpen) {
+      is(went, 'reached');
+      const outcomes = (await page.evaluate(`(${ASK_EVERYWHERE})('${outside}')`)) as string[];
+      equal(outcomes, Array(6).fill('failed'), JSON.stringify(network));
+      ok(!asked.includes(TLS), 'no tunnel to the refused host');
+      const open = (await page.evaluate(`(${ASK_EVERYWHERE})('${inside}')`)) as string[];
+      equal([open[0], open[4], open[5]], Array(3).fill('reached'));
+      ok(asked.includes(TLS));
+      asked.splice(0, asked.length, ...asked.filter((host) => host !== TLS));
+    } else {
+      match(went, /ERR_BLOCKED_BY_CLIENT: 127\.0\.0\.1 is not reachable from here: .*network/);
+    }
+    const refused = isAnythingOpen ? 'localhost' : '127.0.0.1';
+    match(String(await page.goto(`http://${outside}/`).catch(String)), /ERR_BLOCKED_BY_CLIENT/);
+    const warnings = await warningsOf(stack, session);
+    const about = warnings.filter((text) => text.startsWith(`${refused} `));
+    equal(about, [`${refused} is not reachable from here: browserSettings.network refuses it`]);
+    await ended(stack, session);
+  }
+  ok(!asked.includes(outside), 'nothing reached the refused host');
 });
 
 journey('an unsupported setting is a warning in the log', async () => {

@@ -97,6 +97,10 @@ const WRONG: [unknown, string][] = [
     { browserSettings: { context: {} } },
     '`browserSettings.context.id` must NOT have fewer than 1 characters.',
   ],
+  [
+    { browserSettings: { network: { denied: ['a'] } } },
+    '`browserSettings.network.denied` is not a known field.',
+  ],
   [{ proxies: {} }, '`proxies` must be boolean or array.'],
   [[], 'Body must be a JSON object.'],
 ];
