@@ -33,6 +33,11 @@ export const EVENT_TYPES = [
   'functions.invocations.running',
   'functions.invocations.completed',
   'functions.invocations.failed',
+  'sessions.created',
+  'sessions.running',
+  'sessions.ended',
+  'sessions.recording.ready',
+  'sessions.download.ready',
 ];
 
 /** Ours: limits the fan-out of one event. */

@@ -6,9 +6,11 @@
  */
 import { newId } from '../../common/ids.ts';
 import { BODY_MAX_BYTES, type Event, envelope } from '../../delivery/envelope.ts';
+import type { DownloadRow } from '../types/files.ts';
 import type { BuildRow, BuiltFunction } from '../types/functions.ts';
 import type { InvocationRow } from '../types/invocations.ts';
 import type { Timed } from '../types/rows.ts';
+import type { ListedSession } from '../types/sessions.ts';
 import type { Read, Steps, Transaction } from './steps.ts';
 
 export type EventStatements = {
@@ -87,6 +89,33 @@ export function buildEvent(
   }
   const type = `functions.builds.${step}`;
   return { type, resourceId: id, projectId, data, at: row.updatedAt };
+}
+
+/** The session as GET returns it, without what connects to it. */
+export function sessionEvent(step: 'created' | 'running' | 'ended', row: ListedSession): NewEvent {
+  const { id, projectId, userMetadata, ...rest } = row;
+  const metadata = userMetadata === null ? {} : { userMetadata: JSON.parse(userMetadata) };
+  const data = { id, projectId, ...present(rest), ...metadata, ...timesOf(row) };
+  return { type: `sessions.${step}`, resourceId: id, projectId, data, at: row.updatedAt };
+}
+
+/** The session has ended, and each recorded page has its whole video. */
+export function recordingEvent(wanted: { sessionId: string; projectId: string; at: number }) {
+  const { sessionId, projectId, at } = wanted;
+  const type = 'sessions.recording.ready';
+  return { type, resourceId: sessionId, projectId, data: { sessionId }, at };
+}
+
+/** A file that a page has downloaded can be read. */
+export function downloadEvent(row: Omit<DownloadRow, 'blobId'>): NewEvent {
+  const { id, projectId, createdAt, ...rest } = row;
+  const data = { id, projectId, ...rest, createdAt: iso(createdAt) };
+  return { type: 'sessions.download.ready', resourceId: id, projectId, data, at: createdAt };
+}
+
+/** Without null members. */
+function present(row: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null));
 }
 
 function timesOf(row: Timed) {

@@ -17,6 +17,7 @@ import type {
 } from '../types/files.ts';
 import type { RecordingOps, RecordingPart } from '../types/recordings.ts';
 import type { Owned } from '../types/rows.ts';
+import { downloadEvent, type EventStatements, emitEvent, recordingEvent } from './events.ts';
 import type { InSteps, Read, Steps, Transaction } from './steps.ts';
 
 export type LeasedSession = { sessionId: string; projectId: string };
@@ -42,7 +43,7 @@ export type DownloadStatements = {
   sessionOf(leaseId: string): Read<LeasedSession | undefined>;
   /** The session of the download that has the blob. */
   ownerOf(blobId: string): Read<string | undefined>;
-  insert(download: Omit<DownloadRow, 'createdAt'> & { at: number }): void;
+  insert(download: DownloadRow): void;
 };
 
 export type ExtensionStatements = {
@@ -71,6 +72,8 @@ export type RecordingStatements = {
   /** Inserts or updates the page. */
   savePage(page: NewRecording & { completedAt: number | null }): void;
   insertPart(part: NewRecording & { size: number }): void;
+  /** Whether the session has ended and all its recordings are complete. */
+  isRecorded(sessionId: string): Read<boolean>;
 };
 
 export type FileStatements = {
@@ -78,6 +81,7 @@ export type FileStatements = {
   downloads: DownloadStatements;
   extensions: ExtensionStatements;
   storage: StorageStatements;
+  events: EventStatements;
 };
 
 /** Removed together with an extension: it, and the backlog of a minute. */
@@ -88,8 +92,8 @@ export type FileWrites = Pick<BlobOps, 'addBlob'> &
   Omit<ExtensionOps, 'getExtension'>;
 
 export function fileOperations(
-  { blobs, downloads, extensions, storage }: FileStatements,
-  { crashPoint }: Transaction,
+  { blobs, downloads, extensions, storage, events }: FileStatements,
+  tx: Transaction,
 ): InSteps<FileWrites> {
   return {
     *addBlob(blob, within) {
@@ -98,7 +102,7 @@ export function fileOperations(
       blobs.insert(blob);
       return 'added';
     },
-    *addDownload({ leaseId, ...download }) {
+    *addDownload({ leaseId, at, ...download }) {
       const { blobId } = download;
       const session = yield* downloads.sessionOf(leaseId);
       if (!session) return 'lost';
@@ -107,8 +111,11 @@ export function fileOperations(
       if (owner !== undefined) return owner === sessionId ? 'added' : 'refused';
       const blob = yield* blobs.find({ blobId, projectId, kind: 'DOWNLOAD' });
       if (!blob) return 'refused';
-      downloads.insert({ ...download, ...session, ...blob });
-      crashPoint('add-download');
+      const row = { ...download, ...session, ...blob, createdAt: at };
+      downloads.insert(row);
+      tx.crashPoint('add-download');
+      const { blobId: _, ...shown } = row;
+      yield* emitEvent(events, tx, downloadEvent(shown));
       return 'added';
     },
     *createExtension(wanted, max) {
@@ -140,8 +147,14 @@ export function fileOperations(
  * that were not encoded at the session's end can arrive later.
  */
 export function recordingOperations(
-  { recordings, blobs }: { recordings: RecordingStatements; blobs: BlobStatements },
-  { crashPoint }: Transaction,
+  {
+    recordings,
+    blobs,
+    events,
+  }: Pick<FileStatements, 'blobs' | 'events'> & {
+    recordings: RecordingStatements;
+  },
+  tx: Transaction,
 ): InSteps<Pick<RecordingOps, 'addRecording' | 'findRecordingLease'>> {
   return {
     *addRecording({ complete, endedAfter, ...wanted }) {
@@ -163,7 +176,10 @@ export function recordingOperations(
         recordings.savePage(page);
         if (!owner) recordings.insertPart({ ...page, size: blob.size });
       }
-      crashPoint('add-recording');
+      tx.crashPoint('add-recording');
+      if (complete && (yield* recordings.isRecorded(sessionId))) {
+        yield* emitEvent(events, tx, recordingEvent({ sessionId, projectId, at }));
+      }
       return 'added';
     },
     *findRecordingLease(wanted) {

@@ -88,7 +88,13 @@ export function acceptance(
       const place = { expiresAt: waitUntil, queueMax, traceparent, at };
       yield* queue.add({ id, kind: 'invocation', projectId, ...place });
       const session = { keepAlive: false, extensionId: null, timeoutMs: null };
-      sessions.open({ ...made, ...session, id: sessionId, params: sessionParams, expiresAt });
+      yield* sessions.open({
+        ...made,
+        ...session,
+        id: sessionId,
+        params: sessionParams,
+        expiresAt,
+      });
       const row = yield* statements.insert({ ...made, expiresAt });
       if (idempotency) keys.insert({ ...idempotency, projectId, invocationId: id });
       tx.crashPoint('accept-invocation');
@@ -140,7 +146,7 @@ export function invocationTransitions(
       const row = must(ended, 'open invocation of a job');
       tx.crashPoint('end-invocation');
       const status = sessionEnd(outcome);
-      sessions.end({ id: row.sessionId, status, startedAt: sessionStartedAt, at });
+      yield* sessions.end({ id: row.sessionId, status, startedAt: sessionStartedAt, at });
       yield* emitEvent(events, tx, invocationEvent(isSuccess ? 'completed' : 'failed', row));
       tx.wake(`invocation:${id}`);
     },

@@ -177,7 +177,7 @@ function jobTransitions({ queue, invocations, builds, sessions }: Omit<LeaseDeps
         break;
       case 'session': {
         const status = cause.code === 'TIMED_OUT' ? 'TIMED_OUT' : 'ERROR';
-        sessions.end({ id, status, reason: cause.message, at });
+        yield* sessions.end({ id, status, reason: cause.message, at });
       }
     }
     yield* queue.drop(job);

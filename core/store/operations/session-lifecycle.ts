@@ -33,7 +33,7 @@ function userOperations(
       const place = { expiresAt: waitUntil, queueMax, traceparent, at };
       yield* queue.add({ id, kind: 'session', projectId, ...place });
       crashPoint('create-session');
-      sessions.open({ ...wanted, timeoutMs, expiresAt: at + timeoutMs });
+      yield* sessions.open({ ...wanted, timeoutMs, expiresAt: at + timeoutMs });
       return must(yield* statements.read(wanted), 'session just made');
     },
     *releaseSession(wanted) {
@@ -44,7 +44,7 @@ function userOperations(
       if (isLive && (yield* statements.isOfInvocation(id))) return { outcome: 'busy' };
       const job = isLive ? yield* queue.find(id) : undefined;
       if (job && before.status === 'PENDING') {
-        sessions.end({ id, status: 'COMPLETED', reason: RELEASED, at });
+        yield* sessions.end({ id, status: 'COMPLETED', reason: RELEASED, at });
         yield* queue.drop(job);
       } else if (job && (yield* queue.release(job, at))) {
         wake('releases');
@@ -79,7 +79,7 @@ function runnerOperations(
     *completeSession({ leaseId, ...end }) {
       const job = yield* ownJob(leaseId);
       if (!job) return yield* statements.endedBy(leaseId);
-      sessions.end({ ...end, id: job.id, leaseId });
+      yield* sessions.end({ ...end, id: job.id, leaseId });
       crashPoint('end-session');
       yield* queue.drop(job);
       return true;

@@ -4,7 +4,13 @@
  */
 import type { Holder } from '../types/leases.ts';
 import type { Owned } from '../types/rows.ts';
-import type { NewUserSession, SessionRow, SessionStatus } from '../types/sessions.ts';
+import type {
+  ListedSession,
+  NewUserSession,
+  SessionRow,
+  SessionStatus,
+} from '../types/sessions.ts';
+import { type EventStatements, emitEvent, recordingEvent, sessionEvent } from './events.ts';
 import type { Read, Steps, Transaction } from './steps.ts';
 
 export type NewSession = Omit<NewUserSession, 'timeoutMs' | 'waitUntil' | 'traceparent'> & {
@@ -28,23 +34,25 @@ export type SessionEnd = {
 
 export type SessionStatements = {
   /** PENDING. */
-  insert(session: NewSession): void;
+  insert(session: NewSession): Read<ListedSession>;
   addMetadata(text: Owned & { path: string; value: string }): void;
   read(wanted: Owned): Read<SessionRow | undefined>;
   isPending(id: string): Read<boolean>;
   isOfInvocation(id: string): Read<boolean>;
   /**
-   * To RUNNING; returns its expiry, which is its timeout after the start if `expiresAt` is null.
-   * Undefined when it was not PENDING.
+   * To RUNNING; its expiry is its timeout after the start if `expiresAt` is null. Undefined when it
+   * was not PENDING.
    */
   start(wanted: {
     id: string;
     startedAt: number;
     expiresAt: number | null;
     at: number;
-  }): Read<number | undefined>;
-  /** An ended session stays as it is. */
-  end(wanted: Required<SessionEnd>): void;
+  }): Read<ListedSession | undefined>;
+  /** Undefined when it had ended: it stays as it is. */
+  end(wanted: Required<SessionEnd>): Read<ListedSession | undefined>;
+  /** Whether it has ended and has recordings, all of them complete. */
+  isRecorded(id: string): Read<boolean>;
   endedBy(leaseId: string): Read<boolean>;
   /** In seconds, of the project. */
   defaultTimeout(projectId: string): Read<number>;
@@ -56,31 +64,44 @@ export type SessionStatements = {
 
 export type SessionTransitions = ReturnType<typeof sessionTransitions>;
 
-export function sessionTransitions(sessions: SessionStatements, { wake }: Transaction) {
+export function sessionTransitions(
+  { sessions, events }: { sessions: SessionStatements; events: EventStatements },
+  tx: Transaction,
+) {
+  function* started(wanted: Parameters<SessionStatements['start']>[0]): Steps<number | undefined> {
+    const row = yield* sessions.start(wanted);
+    tx.wake('sessions');
+    if (row) yield* emitEvent(events, tx, sessionEvent('running', row));
+    return row?.expiresAt;
+  }
+
   return {
     isPending: sessions.isPending,
-    open(session: NewSession): void {
-      sessions.insert(session);
+    *open(session: NewSession): Steps<void> {
+      const row = yield* sessions.insert(session);
       const { id, projectId, userMetadata } = session;
-      if (userMetadata === null) return;
-      for (const [keys, value] of textsOf(JSON.parse(userMetadata), [])) {
+      for (const [keys, value] of textsOf(JSON.parse(userMetadata ?? 'null'), [])) {
         sessions.addMetadata({ id, projectId, path: JSON.stringify(keys), value });
       }
+      yield* emitEvent(events, tx, sessionEvent('created', row));
     },
     /** With its invocation. */
     *start(wanted: { id: string; at: number; expiresAt: number }): Steps<void> {
-      yield* sessions.start({ ...wanted, startedAt: wanted.at });
-      wake('sessions');
+      yield* started({ ...wanted, startedAt: wanted.at });
     },
     /** A user's session; returns its expiry. Undefined when it was not PENDING. */
-    *startOwn(wanted: { id: string; startedAt: number; at: number }): Steps<number | undefined> {
-      const expiresAt = yield* sessions.start({ ...wanted, expiresAt: null });
-      wake('sessions');
-      return expiresAt;
+    startOwn(wanted: { id: string; startedAt: number; at: number }): Steps<number | undefined> {
+      return started({ ...wanted, expiresAt: null });
     },
-    end({ startedAt = null, reason = null, proxyBytes = 0, leaseId = null, ...end }: SessionEnd) {
-      sessions.end({ ...end, startedAt, reason, proxyBytes, leaseId });
-      wake('sessions');
+    *end(end: SessionEnd): Steps<void> {
+      const { startedAt = null, reason = null, proxyBytes = 0, leaseId = null, id, at } = end;
+      const row = yield* sessions.end({ ...end, startedAt, reason, proxyBytes, leaseId });
+      tx.wake('sessions');
+      if (!row) return;
+      yield* emitEvent(events, tx, sessionEvent('ended', row));
+      if (!(yield* sessions.isRecorded(id))) return;
+      const { projectId } = row;
+      yield* emitEvent(events, tx, recordingEvent({ sessionId: id, projectId, at }));
     },
   };
 }

@@ -35,7 +35,7 @@ export type WorkStatements = {
 export function workOperations(statements: WorkStatements, tx: Transaction) {
   const { keys, events } = statements;
   const queue = queueOperations(statements.queue, tx);
-  const sessions = sessionTransitions(statements.sessions, tx);
+  const sessions = sessionTransitions({ sessions: statements.sessions, events }, tx);
   const ofInvocations = { statements: statements.invocations, keys, events, sessions };
   const invocations = invocationTransitions(ofInvocations, tx);
   const builds = buildTransitions({ builds: statements.builds, events }, tx);

@@ -75,7 +75,8 @@ export function downloadStatements(tx: Tx): DownloadStatements {
     insert: write(`
       INSERT INTO downloads (id, session_id, project_id, blob_id, filename, mime_type, size, sha256,
         created_at)
-      VALUES (@id, @sessionId, @projectId, @blobId, @filename, @mimeType, @size, @sha256, @at)`),
+      VALUES (@id, @sessionId, @projectId, @blobId, @filename, @mimeType, @size, @sha256,
+        @createdAt)`),
   };
 }
 

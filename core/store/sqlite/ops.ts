@@ -58,6 +58,7 @@ function ruledOps(tx: Tx) {
     downloads: downloadStatements(tx),
     extensions: extensionStatements(tx),
     storage,
+    events: eventStatements(tx),
   };
   const logs = { logs: logStatements(tx), sessionLogs: sessionLogStatements(tx), storage };
   return {
@@ -65,7 +66,7 @@ function ruledOps(tx: Tx) {
     ...synchronous(keyOperations(projectKeyStatements(tx), tx)),
     ...synchronous(contextOperations({ contexts: contextStatements(tx), storage }, tx)),
     ...synchronous(fileOperations(files, tx)),
-    ...synchronous(recordingOperations({ recordings: recordingStatements(tx), blobs }, tx)),
+    ...synchronous(recordingOperations({ ...files, recordings: recordingStatements(tx) }, tx)),
     ...synchronous(logOperations(logs, tx)),
     ...synchronous(workOperations(workStatements(tx), tx)),
     ...synchronous(webhookOperations(webhookStatements(tx), tx)),

@@ -5,11 +5,12 @@ import type { RecordingOps } from '../types/recordings.ts';
 import { queries, statements } from './engine/statements.ts';
 import type { Tx } from './engine/transaction.ts';
 import { hasOldId } from './times.ts';
-import { SESSION_OF_LEASE } from './work/sessions.ts';
+import { IS_RECORDED, SESSION_OF_LEASE } from './work/sessions.ts';
 
 export function recordingStatements(tx: Tx): RecordingStatements {
-  const { row, write } = statements(tx);
+  const { row, exists, write } = statements(tx);
   return {
+    isRecorded: exists(IS_RECORDED),
     sessionOf: row(SESSION_OF_LEASE),
     lateSessionOf: row(`
       SELECT session_id AS sessionId, recordings.project_id AS projectId

@@ -1,6 +1,6 @@
 /**
- * Each of the seven events is written once per transition, whatever is repeated, lost or started
- * anew in between: proto/spec/webhooks.md 2, 11.
+ * Each event of an invocation or a build is written once per transition, whatever is repeated, lost
+ * or started anew in between: proto/spec/webhooks.md 2, 11.
  */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';

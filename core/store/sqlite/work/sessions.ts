@@ -20,6 +20,14 @@ const LISTED_COLUMNS = `id, project_id AS projectId, status, region,
   user_metadata AS userMetadata, created_at AS createdAt, updated_at AS updatedAt,
   started_at AS startedAt, ended_at AS endedAt, expires_at AS expiresAt, end_reason AS endReason`;
 
+/** Whether the session has ended and has recordings, all of them complete. */
+export const IS_RECORDED = `
+  SELECT 1 FROM sessions
+  WHERE id = ? AND ended_at IS NOT NULL
+    AND EXISTS (SELECT 1 FROM recordings WHERE session_id = sessions.id)
+    AND NOT EXISTS (
+      SELECT 1 FROM recordings WHERE session_id = sessions.id AND completed_at IS NULL)`;
+
 /** An invocation's session has its job under the invocation's id. */
 const SESSION_COLUMNS = `${LISTED_COLUMNS}, params, EXISTS (
     SELECT 1 FROM jobs WHERE released_at IS NOT NULL AND jobs.id = COALESCE(
@@ -44,35 +52,52 @@ const sessionReader = preparedOnce((tx: Tx): SessionOps['getSession'] => {
 });
 
 export const sessionStatements = preparedOnce((tx: Tx): SessionStatements => {
-  const { value, exists, write } = statements(tx);
+  const { row, returned, exists, write } = statements(tx);
   const read = sessionReader(tx);
-  const insert = write(`
+  const insert = returned<[object], Stored<ListedSession>>(`
     INSERT INTO sessions (id, project_id, status, region, context_id, extension_id, keep_alive,
       user_metadata, params, timeout_ms, created_at, updated_at, expires_at)
     VALUES (@id, @projectId, 'PENDING', @region, @contextId, @extensionId, @keepAlive,
-      @userMetadata, @params, @timeoutMs, @at, @at, @expiresAt)`);
+      @userMetadata, @params, @timeoutMs, @at, @at, @expiresAt)
+    RETURNING ${LISTED_COLUMNS}`);
+  const start = row<[object], Stored<ListedSession>>(`
+    UPDATE sessions SET status = 'RUNNING', started_at = MAX(@startedAt, created_at),
+      expires_at = COALESCE(@expiresAt, MAX(@startedAt, created_at) + timeout_ms),
+      updated_at = @at
+    WHERE id = @id AND status ${inStates(statesBefore(SESSION, 'RUNNING'))}
+    RETURNING ${LISTED_COLUMNS}`);
+  const end = row<[object], Stored<ListedSession>>(`
+    UPDATE sessions SET status = @status, started_at = COALESCE(@startedAt, started_at),
+      end_reason = @reason, proxy_bytes = proxy_bytes + @proxyBytes, ended_lease_id = @leaseId,
+      ended_at = @at, updated_at = @at
+    WHERE id = @id AND status ${inStates(openStates(SESSION))}
+    RETURNING ${LISTED_COLUMNS}`);
   return {
     ...limitStatements(tx),
     ...referenceStatements(tx),
-    insert: (session) => insert({ ...session, keepAlive: session.keepAlive ? 1 : 0 }),
+    *insert(session) {
+      return listed(yield* insert({ ...session, keepAlive: session.keepAlive ? 1 : 0 }));
+    },
     addMetadata: write(`
       INSERT INTO session_metadata (project_id, path, value, session_id)
       VALUES (@projectId, @path, @value, @id)`),
     read: (wanted) => found(read(wanted)),
     isPending: exists(`SELECT 1 FROM sessions WHERE id = ? AND status = 'PENDING'`),
-    start: value(`
-      UPDATE sessions SET status = 'RUNNING', started_at = MAX(@startedAt, created_at),
-        expires_at = COALESCE(@expiresAt, MAX(@startedAt, created_at) + timeout_ms),
-        updated_at = @at
-      WHERE id = @id AND status ${inStates(statesBefore(SESSION, 'RUNNING'))}
-      RETURNING expires_at`),
-    end: write(`
-      UPDATE sessions SET status = @status, started_at = COALESCE(@startedAt, started_at),
-        end_reason = @reason, proxy_bytes = proxy_bytes + @proxyBytes, ended_lease_id = @leaseId,
-        ended_at = @at, updated_at = @at
-      WHERE id = @id AND status ${inStates(openStates(SESSION))}`),
+    *start(wanted) {
+      const started = yield* start(wanted);
+      return started && listed(started);
+    },
+    *end(wanted) {
+      const ended = yield* end(wanted);
+      return ended && listed(ended);
+    },
+    isRecorded: exists(IS_RECORDED),
   };
 });
+
+function listed(row: Stored<ListedSession>): ListedSession {
+  return { ...row, keepAlive: row.keepAlive === 1 };
+}
 
 function referenceStatements(tx: Tx) {
   const { exists, values } = statements(tx);
@@ -127,7 +152,7 @@ function sessionList(tx: Tx): SessionOps['listSessions'] {
           AND session_id = sessions.id)
     ORDER BY id DESC LIMIT @max`);
 
-  function listed({ status, metadata, ...wanted }: Parameters<SessionOps['listSessions']>[0]) {
+  function select({ status, metadata, ...wanted }: Parameters<SessionOps['listSessions']>[0]) {
     if (!metadata) return (status === undefined ? newest : ofStatus)({ ...wanted, status });
     const { keys, value } = metadata;
     // Nearly all sessions are COMPLETED: the metadata selects fewer of them than the status.
@@ -135,7 +160,7 @@ function sessionList(tx: Tx): SessionOps['listSessions'] {
     const list = isWide ? matching : matchingOfStatus;
     return list({ ...wanted, status, path: JSON.stringify(keys), value });
   }
-  return (wanted) => listed(wanted).map((row) => ({ ...row, keepAlive: row.keepAlive === 1 }));
+  return (wanted) => select(wanted).map(listed);
 }
 
 /** Any session by its id: the caller has proved that it may. */

@@ -79,6 +79,11 @@ export const EVENT_TYPES = [
   'functions.builds.completed',
   'functions.builds.failed',
   'functions.builds.running',
+  'sessions.created',
+  'sessions.running',
+  'sessions.ended',
+  'sessions.recording.ready',
+  'sessions.download.ready',
 ];
 
 type DayState = 'none' | 'done' | 'waiting' | 'failed';

@@ -86,13 +86,20 @@ function Header({ delivery, path, again }: HeaderProps) {
   );
 }
 
+/** The pages of events' resources. */
+const SUBJECTS = [
+  { types: /^functions\.invocations\./, name: 'runs', text: 'its run' },
+  { types: /^sessions\.(?!download\.)/, name: 'sessions', text: 'its session' },
+] as const;
+
 /** What the event is about. */
 function Subject({ delivery: { eventType, resourceId } }: { delivery: Delivery }) {
   const { projectId } = route.value;
-  if (!eventType.startsWith('functions.invocations.')) return null;
+  const page = SUBJECTS.find(({ types }) => types.test(eventType));
+  if (page === undefined) return null;
   return (
     <>
-      , about <a href={pathOf(projectId, 'runs', resourceId)}>its run</a>
+      , about <a href={pathOf(projectId, page.name, resourceId)}>{page.text}</a>
     </>
   );
 }
