@@ -52,6 +52,7 @@ import { projectService } from './projects/projects.ts';
 import { openQuotas, type Quotas } from './projects/quotas.ts';
 import { revokedKeys } from './projects/revoked-keys.ts';
 import { runnerService } from './runners/leases.ts';
+import { labelService } from './sessions/labels.ts';
 import { liveView, viewTokens } from './sessions/live-view.ts';
 import { locateService } from './sessions/locate.ts';
 import { sessionLogService } from './sessions/logs.ts';
@@ -150,6 +151,7 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     },
     downloads: behind(SERVICES.downloads, downloadService(content), onlyProjects),
     extensions: behind(SERVICES.extensions, extensionService(content), onlyProjects),
+    labels: behind(SERVICES.labels, labelService({ store, now }), onlyProjects),
     functions: behind(SERVICES.functions, functions, onlyProjects),
     invocations: behind(SERVICES.invocations, invocations, onlyProjects),
     webhooks: behind(SERVICES.webhooks, webhooks, onlyProjects),

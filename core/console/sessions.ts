@@ -7,6 +7,7 @@ import { dateOf } from '../api/answers.ts';
 import { inRange, orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { pathId } from '../common/ids.ts';
+import { filteredLabels } from '../sessions/labels.ts';
 import { parseQuery } from '../sessions/metadata-query.ts';
 import type { SigningKeys } from '../sessions/signing-keys.ts';
 import type { ConsoleSessionRow } from '../store/types/console.ts';
@@ -29,7 +30,10 @@ export function consoleSessions({
   signingKeys,
 }: Options): Pick<Handlers, 'listSessions' | 'getSession' | 'listRunningSessions'> {
   return {
-    async listSessions({ status, q, functionId, contextId, region, ...page }, { projectId }) {
+    async listSessions(
+      { status, q, label, functionId, contextId, region, ...page },
+      { projectId },
+    ) {
       if (region !== undefined) inRange('region', region.length, REGION_CHARS);
       const owner = { projectId, list: 'sessions' };
       const found = await store.consoleSessions({
@@ -39,6 +43,7 @@ export function consoleSessions({
         contextId: optionalId('contextId', contextId),
         region,
         metadata: q === undefined ? undefined : parseQuery(q),
+        labelKey: label === undefined ? undefined : filteredLabels([label])[0],
       });
       return { sessions: found.rows.map(toProto), nextCursor: cursorAfter(owner, found) };
     },

@@ -5,11 +5,12 @@
  */
 
 import type { Context, ContextServiceService } from '../../proto/gen/tabern/v1/contexts.pb.ts';
-import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
+import { Fault, notFound } from '../../proto/rpc/errors.ts';
 import type { Call } from '../../proto/rpc/local.ts';
 import { resourceOf } from '../api/answers.ts';
-import { checkProject, inRange, orNotFound } from '../api/checks.ts';
+import { checkProject, orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
+import { checkedName, nameKey } from '../api/names.ts';
 import { readPage } from '../api/pagination.ts';
 import { isId, newId } from '../common/ids.ts';
 import type { BlobFiles } from '../files/blob-files.ts';
@@ -19,13 +20,10 @@ import type { Store } from '../store/types.ts';
 import type { KeyPool } from './key-pool.ts';
 import type { ContextLinks } from './links.ts';
 
-/** After trimming. Source: proto/spec/contexts.md 2. */
-const NAME_LENGTH = { min: 1, max: 128, unit: ' characters' };
 /** Source: proto/spec/contexts.md 1; the only one supported. */
 const CIPHER_ALGORITHM = 'AES-256-CBC';
 /** In bytes. */
 const INITIALIZATION_VECTOR_SIZE = 16;
-const WHITE_SPACE = /^[\p{White_Space}\uFEFF]$/u;
 
 type Options = {
   store: Store;
@@ -52,7 +50,7 @@ export function contextService(options: Options): Service<ContextMethods, Projec
   return {
     async createContext(request, { projectId, keyId, call }) {
       checkProject(request.projectId, projectId);
-      const name = request.name === undefined ? null : checkedName(request.name);
+      const name = request.name === undefined ? null : checkedName('name', request.name);
       const context = await createWhenKeyed(options, { projectId, name }, call);
       return toCreated(context, links.upload(context, keyId));
     },
@@ -114,37 +112,6 @@ async function createWhenKeyed(
 
 function nameTaken(name: string): Fault {
   return new Fault('CONTEXT_NAME_TAKEN', `A context named "${name}" already exists.`, { name });
-}
-
-/** The name as stored. */
-function checkedName(text: string): string {
-  const characters = trimmed(text);
-  inRange('name', characters.length, NAME_LENGTH);
-  const name = characters.join('');
-  if (!name.isWellFormed()) throw invalidField('name', 'must be well-formed Unicode.');
-  return name;
-}
-
-/**
- * The characters without surrounding white space of Unicode: `trim()` omits U+0085. Character by
- * character: a pattern would be quadratic.
- */
-function trimmed(text: string): string[] {
-  const characters = [...text];
-  const isVisible = (character: string) => !WHITE_SPACE.test(character);
-  return characters.slice(characters.findIndex(isVisible), characters.findLastIndex(isVisible) + 1);
-}
-
-/**
- * Names with one key are the same name. Folded character by character, by way of upper case: lower
- * case alone keeps σ from ς and ß from SS. Only the dotless ı has another letter's upper case.
- * Folding may leave what NFC composes, so it is composed again.
- */
-function nameKey(name: string): string {
-  const folded = Array.from(name.normalize('NFC'), (char) =>
-    char === 'ı' ? char : char.toLowerCase().toUpperCase().toLowerCase(),
-  );
-  return folded.join('').normalize('NFC');
 }
 
 function toCreated(context: ContextRow, uploadUrl: string) {

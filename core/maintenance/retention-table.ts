@@ -94,6 +94,13 @@ function filesTable(kept: KeptDays, { store, files }: RetentionDeps): Retention[
       purge: counted(async ({ max }) => removeFiles(await store.purgeExtensions(max))),
     },
     {
+      // deleted ones, from their sessions
+      name: 'labels',
+      unit: 'labelRows',
+      keptMs: 0,
+      purge: counted(({ max }) => store.purgeLabels(max)),
+    },
+    {
       name: 'session logs',
       unit: 'chunks',
       keptMs: kept.sessionLogDays * DAY_MS,

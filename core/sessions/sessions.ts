@@ -21,6 +21,7 @@ import type { ListedSession, NewUserSession, SessionRow } from '../store/types/s
 import type { Store } from '../store/types.ts';
 import { plainParams, sessionProblem } from '../validation/session-params.ts';
 import type { Validator } from '../validation/validator.ts';
+import { filteredLabels, LABELS_MAX, wantedLabels } from './labels.ts';
 import { parseQuery } from './metadata-query.ts';
 import { type SessionSecrets, withIgnored } from './proxy-secrets.ts';
 import { resourcesOf } from './session-resources.ts';
@@ -52,6 +53,7 @@ type SessionMethods = Pick<
   | 'listSessions'
   | 'getSession'
   | 'updateSession'
+  | 'setSessionLabels'
   | 'deleteSession'
 >;
 
@@ -68,13 +70,18 @@ export function sessionService(options: Options): Service<SessionMethods, Projec
     },
 
     async copySession({ id }, caller) {
-      const { projectId: _, ...request } = requestOf(await find(id, caller), options);
-      return { id: (await start(options, request, caller)).id };
+      const session = await find(id, caller);
+      const { projectId: _, ...request } = requestOf(session, options);
+      // the current ones, as a label may have been renamed or deleted
+      const { labels } = session;
+      return { id: (await start(options, { ...request, labels }, caller)).id };
     },
 
-    async listSessions({ status, q }, { projectId }) {
+    async listSessions({ status, q, label }, { projectId }) {
       const metadata = q === undefined ? undefined : parseQuery(q);
-      const rows = await store.listSessions({ projectId, status, metadata, max: LISTED_MAX });
+      const labelKeys = filteredLabels(label);
+      const filter = { projectId, status, metadata, labelKeys };
+      const rows = await store.listSessions({ ...filter, max: LISTED_MAX });
       return { sessions: rows.map((row) => toProto(row)) };
     },
 
@@ -86,6 +93,14 @@ export function sessionService(options: Options): Service<SessionMethods, Projec
       checkProject(projectId, caller.projectId);
       if (status !== 'REQUEST_RELEASE') throw invalidField('status', 'must be REQUEST_RELEASE.');
       return { session: shown(await release(options, id, caller), caller) };
+    },
+
+    async setSessionLabels({ id: text, labels }, caller) {
+      const id = pathId('id', text);
+      const { projectId } = caller;
+      const wanted = { id, projectId, labels: wantedLabels(labels), at: options.now() };
+      const changed = await store.setSessionLabels(wanted, LABELS_MAX);
+      return { session: shown(orNotFound(changed, 'Session', id), caller) };
     },
 
     async deleteSession({ id }, caller) {
@@ -147,7 +162,7 @@ async function release(
 /** The session to store: validated, with defaults. */
 async function wanted(
   { store, secrets, validator, now }: Options,
-  request: Omit<CreateSessionRequest, 'projectId'>,
+  { labels, ...request }: Omit<CreateSessionRequest, 'projectId'>,
   { projectId, call }: ProjectCaller,
 ): Promise<NewUserSession> {
   const params = plainParams(request);
@@ -162,6 +177,7 @@ async function wanted(
     projectId,
     region,
     at,
+    labels: { wanted: wantedLabels(labels), max: LABELS_MAX },
     waitUntil: at + QUEUE_WAIT_MS,
     keepAlive: request.keepAlive ?? false,
     userMetadata: userMetadata === undefined ? null : JSON.stringify(userMetadata),
@@ -216,5 +232,6 @@ function toProto(row: ListedSession, signingKey?: string): Session {
     seleniumRemoteUrl: signingKey === undefined ? undefined : '/webdriver',
     signingKey,
     endReason: row.endReason || undefined,
+    labels: row.labels,
   };
 }

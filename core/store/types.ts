@@ -30,7 +30,7 @@ import type {
 import type { OperatorViewOps } from './types/operator.ts';
 import type { KeyOps, OperatorOps, ProjectOps } from './types/projects.ts';
 import type { RecordingOps } from './types/recordings.ts';
-import type { SessionLifeOps, SessionLogOps, SessionOps } from './types/sessions.ts';
+import type { LabelOps, SessionLifeOps, SessionLogOps, SessionOps } from './types/sessions.ts';
 import type { WebhookOps } from './types/webhooks.ts';
 
 /** All operations, as the engine has them: synchronous, inside its transaction. */
@@ -44,6 +44,7 @@ export type StoreOps = ProjectOps &
   SessionLogOps &
   SessionLifeOps &
   SessionRetentionOps &
+  LabelOps &
   ContextOps &
   ContextContentOps &
   BuildOps &

@@ -24,6 +24,7 @@ const REFUSED_KEYS = [
   'scheduleMode',
   'solverServices',
   'projectId',
+  'labels',
 ];
 /** In seconds. */
 const TIMEOUT = { min: INVOCATION_TIMEOUT_MIN_S, max: INVOCATION_TIMEOUT_MAX_S };
@@ -256,7 +257,7 @@ export function merged(base: SessionParams, over: SessionParams): SessionParams 
 
 /** The message as the JSON of its sender, without absent and null members. */
 export function plainParams(
-  message: SessionCreateParams | CreateSessionRequest | undefined,
+  message: SessionCreateParams | Omit<CreateSessionRequest, 'labels'> | undefined,
 ): SessionParams {
   return message ? present({ ...message }) : {};
 }

@@ -39,9 +39,13 @@ export function checkBody(
   return checkMessage(message, body, '', { closed, home: message, ignored });
 }
 
-/** Converts one query or path value to its field's JSON: `"5"` becomes 5 for a number. */
+/**
+ * Converts one query or path value to its field's JSON: `"5"` becomes 5 for a number. One item of a
+ * list.
+ */
 export function checkText(field: DescField, text: string): Json {
   const name = field.jsonName;
+  if (field.fieldKind === 'list' && field.scalar === ScalarType.STRING) return text;
   if (field.fieldKind === 'scalar' && field.scalar === ScalarType.BOOL) {
     if (text !== 'true' && text !== 'false') throw invalidField(name, 'must be true or false.');
     return text === 'true';

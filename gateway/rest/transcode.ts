@@ -91,7 +91,7 @@ export function otherFieldsOf({ method, pathFields, headerFields }: Operation): 
   );
 }
 
-/** Each parameter at most once, and only known ones. */
+/** Each parameter at most once unless its field is a list, and only known ones. */
 export function readQuery(query: URLSearchParams, fields: readonly DescField[]): JsonObject {
   const read: JsonObject = {};
   for (const [name, text] of query) {
@@ -99,8 +99,14 @@ export function readQuery(query: URLSearchParams, fields: readonly DescField[]):
     if (field === undefined) {
       throw invalidField(name.slice(0, NAME_SHOWN_CHARS), 'is not a known query parameter.');
     }
+    const value = checkText(field, text);
+    if (field.fieldKind === 'list') {
+      const items = read[name] ?? [];
+      if (Array.isArray(items)) read[name] = [...items, value];
+      continue;
+    }
     if (Object.hasOwn(read, name)) throw invalidField(name, 'must be given once.');
-    read[name] = checkText(field, text);
+    read[name] = value;
   }
   return read;
 }

@@ -14,6 +14,11 @@ const TAGS: readonly Tag[] = [
     has: /^\/v1\/sessions\b/,
   },
   {
+    name: 'Labels',
+    description: 'Names of a project, by which its sessions are found.',
+    has: /^\/v1\/labels\b/,
+  },
+  {
     name: 'Functions',
     description: 'Published code, its builds, versions and invocations.',
     has: /^\/v1\/functions\b/,

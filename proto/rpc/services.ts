@@ -20,7 +20,7 @@ import {
 import { OperatorServiceService } from '../gen/tabern/v1/operators.pb.ts';
 import { ProjectServiceService } from '../gen/tabern/v1/projects.pb.ts';
 import { RunnerServiceService } from '../gen/tabern/v1/runners.pb.ts';
-import { SessionServiceService } from '../gen/tabern/v1/sessions.pb.ts';
+import { LabelServiceService, SessionServiceService } from '../gen/tabern/v1/sessions.pb.ts';
 import { ConsoleSettingsServiceService } from '../gen/tabern/v1/settings.pb.ts';
 import { WebhookServiceService } from '../gen/tabern/v1/webhooks.pb.ts';
 import { type Handlers, local, type OnError, type RpcClient } from './local.ts';
@@ -33,6 +33,7 @@ export const SERVICES = {
   sessions: SessionServiceService,
   downloads: DownloadServiceService,
   extensions: ExtensionServiceService,
+  labels: LabelServiceService,
   functions: FunctionServiceService,
   invocations: InvocationServiceService,
   webhooks: WebhookServiceService,

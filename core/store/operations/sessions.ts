@@ -1,17 +1,22 @@
 /**
  * The transitions of a session (states.ts), inside the operation that moves the session's
- * invocation, or the session itself where a user started it.
+ * invocation, or the session itself where a user started it. Labels of a project, and which ones a
+ * session has.
  */
 import type { Holder } from '../types/leases.ts';
 import type { Owned } from '../types/rows.ts';
 import type {
+  LabelOps,
+  LabelRow,
   ListedSession,
   NewUserSession,
   SessionRow,
   SessionStatus,
+  WantedLabel,
 } from '../types/sessions.ts';
 import { type EventStatements, emitEvent, recordingEvent, sessionEvent } from './events.ts';
-import type { Read, Steps, Transaction } from './steps.ts';
+import type { InSteps, Read, Steps, Transaction } from './steps.ts';
+import { tooManyLabels } from './texts.ts';
 
 export type NewSession = Omit<NewUserSession, 'timeoutMs' | 'waitUntil' | 'traceparent'> & {
   /** From its start; null for an invocation's. */
@@ -62,12 +67,29 @@ export type SessionStatements = {
   releasedLeases(holder: Holder): Read<string[]>;
 };
 
+export type LabelStatements = {
+  /** Its id; undefined when the project has no label of that key. */
+  find(projectId: string, nameKey: string): Read<string | undefined>;
+  has(wanted: Owned): Read<boolean>;
+  countOf(projectId: string): Read<number>;
+  insert(label: NewLabel): Read<LabelRow>;
+  rename(label: NewLabel): Read<LabelRow>;
+  /** False when there is none. */
+  remove(wanted: Owned & { at: number }): Read<boolean>;
+  /** Removes up to `max` sessions' rows of deleted labels, then labels without such rows. */
+  purge(max: number): Read<number>;
+  /** Names of the labels of a session, sorted. */
+  namesOf(sessionId: string): Read<string[]>;
+  attach(wanted: { labelId: string; sessionId: string; projectId: string }): void;
+  detachAll(sessionId: string): void;
+  touch(wanted: { id: string; at: number }): void;
+};
+
 export type SessionTransitions = ReturnType<typeof sessionTransitions>;
 
-export function sessionTransitions(
-  { sessions, events }: { sessions: SessionStatements; events: EventStatements },
-  tx: Transaction,
-) {
+type TransitionDeps = LabelDeps & { sessions: SessionStatements; events: EventStatements };
+
+export function sessionTransitions({ sessions, events, labels }: TransitionDeps, tx: Transaction) {
   function* started(wanted: Parameters<SessionStatements['start']>[0]): Steps<number | undefined> {
     const row = yield* sessions.start(wanted);
     tx.wake('sessions');
@@ -82,6 +104,11 @@ export function sessionTransitions(
       const { id, projectId, userMetadata } = session;
       for (const [keys, value] of textsOf(JSON.parse(userMetadata ?? 'null'), [])) {
         sessions.addMetadata({ id, projectId, path: JSON.stringify(keys), value });
+      }
+      if (session.labels !== undefined) {
+        const { wanted, max } = session.labels;
+        yield* attachLabels(labels, { ...session, labels: wanted }, max);
+        row.labels = yield* labels.namesOf(id);
       }
       yield* emitEvent(events, tx, sessionEvent('created', row));
     },
@@ -111,4 +138,57 @@ function textsOf(value: unknown, keys: string[]): [string[], string][] {
   if (typeof value === 'string') return [[keys, value]];
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
   return Object.entries(value).flatMap(([key, member]) => textsOf(member, [...keys, key]));
+}
+
+/** Throws TOO_MANY_LABELS. */
+function* attachLabels(
+  labels: LabelStatements,
+  wanted: Owned & { labels: readonly WantedLabel[]; at: number },
+  max: number,
+): Steps<void> {
+  const { id: sessionId, projectId, at } = wanted;
+  for (const label of wanted.labels) {
+    const found = yield* labels.find(projectId, label.nameKey);
+    const labelId = found ?? (yield* addLabel(labels, { ...label, projectId, at }, max)).id;
+    labels.attach({ labelId, sessionId, projectId });
+  }
+}
+
+type NewLabel = WantedLabel & { projectId: string; at: number };
+
+function* addLabel(labels: LabelStatements, wanted: NewLabel, max: number): Steps<LabelRow> {
+  if ((yield* labels.countOf(wanted.projectId)) >= max) throw tooManyLabels(max);
+  return yield* labels.insert(wanted);
+}
+
+type LabelDeps = { labels: LabelStatements; sessions: Pick<SessionStatements, 'read'> };
+
+export function labelOperations({
+  labels,
+  sessions,
+}: LabelDeps): InSteps<Omit<LabelOps, 'listLabels'>> {
+  return {
+    *createLabel(wanted, max) {
+      const other = yield* labels.find(wanted.projectId, wanted.nameKey);
+      return other === undefined ? yield* addLabel(labels, wanted, max) : 'taken';
+    },
+    *renameLabel(wanted) {
+      if (!(yield* labels.has(wanted))) return undefined;
+      const other = yield* labels.find(wanted.projectId, wanted.nameKey);
+      return other === undefined || other === wanted.id ? yield* labels.rename(wanted) : 'taken';
+    },
+    *deleteLabel(wanted) {
+      return yield* labels.remove(wanted);
+    },
+    *setSessionLabels(wanted, max) {
+      if (!(yield* sessions.read(wanted))) return undefined;
+      labels.detachAll(wanted.id);
+      yield* attachLabels(labels, wanted, max);
+      labels.touch(wanted);
+      return yield* sessions.read(wanted);
+    },
+    *purgeLabels(max) {
+      return yield* labels.purge(max);
+    },
+  };
 }

@@ -38,6 +38,11 @@ export function sessionLimit(limit: number, current: number): Fault {
   return new Fault('CONCURRENCY_LIMIT', message, { limit, current });
 }
 
+export function tooManyLabels(limit: number): Fault {
+  const message = `A project has at most ${limit} labels. Delete one first.`;
+  return new Fault('TOO_MANY_LABELS', message, { limit });
+}
+
 export function keyMismatch(): Fault {
   const message = 'This idempotency key was used for another request.';
   return new Fault('IDEMPOTENCY_MISMATCH', message);

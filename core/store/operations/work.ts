@@ -16,7 +16,12 @@ import {
 import { holderOperations, type LeaseStatements, outcomeOperations } from './leases.ts';
 import { type QueueStatements, queueOperations } from './queue.ts';
 import { sessionLifecycle } from './session-lifecycle.ts';
-import { type SessionStatements, sessionTransitions } from './sessions.ts';
+import {
+  type LabelStatements,
+  labelOperations,
+  type SessionStatements,
+  sessionTransitions,
+} from './sessions.ts';
 import type { Transaction } from './steps.ts';
 import { type WorkItemStatements, workItems } from './work-items.ts';
 
@@ -25,6 +30,7 @@ export type WorkStatements = {
   queue: QueueStatements;
   leases: LeaseStatements;
   sessions: SessionStatements;
+  labels: LabelStatements;
   invocations: InvocationStatements;
   builds: BuildStatements;
   keys: KeyStatements;
@@ -33,9 +39,9 @@ export type WorkStatements = {
 };
 
 export function workOperations(statements: WorkStatements, tx: Transaction) {
-  const { keys, events } = statements;
+  const { keys, events, labels } = statements;
   const queue = queueOperations(statements.queue, tx);
-  const sessions = sessionTransitions({ sessions: statements.sessions, events }, tx);
+  const sessions = sessionTransitions({ sessions: statements.sessions, events, labels }, tx);
   const ofInvocations = { statements: statements.invocations, keys, events, sessions };
   const invocations = invocationTransitions(ofInvocations, tx);
   const builds = buildTransitions({ builds: statements.builds, events }, tx);
@@ -46,6 +52,7 @@ export function workOperations(statements: WorkStatements, tx: Transaction) {
     ...outcomeOperations({ ...leased, itemOf }, tx),
     ...cancellation({ statements: statements.invocations, invocations, queue }, tx),
     ...sessionLifecycle({ statements: statements.sessions, sessions, queue }, tx),
+    ...labelOperations({ labels, sessions: statements.sessions }),
     ...acceptance({ ...ofInvocations, queue }, tx),
     ...buildCreation({ builds: statements.builds, queue }, tx),
     ...functionDeletion(statements.builds, tx),

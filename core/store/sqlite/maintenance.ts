@@ -319,6 +319,7 @@ export function sessionRetentionOps(tx: Tx): SessionRetentionOps {
     REFERRING.map((table) => `SELECT 1 FROM ${table} WHERE session_id = @id`).join(' UNION ALL '),
   );
   const metadata = changes<[string]>('DELETE FROM session_metadata WHERE session_id = ?');
+  const labels = changes<[string]>('DELETE FROM session_labels WHERE session_id = ?');
   const session = changes<[string]>('DELETE FROM sessions WHERE id = ?');
 
   return {
@@ -327,6 +328,7 @@ export function sessionRetentionOps(tx: Tx): SessionRetentionOps {
       const free = ids.filter((id) => !isReferred({ id }));
       for (const id of free) {
         metadata(id);
+        labels(id);
         session(id);
       }
       tx.crashPoint('purge-sessions');

@@ -38,6 +38,7 @@ import { buildStatements, buildViews } from './work/builds.ts';
 import { functionOps } from './work/functions.ts';
 import { keyRetention, keyStatements } from './work/idempotency.ts';
 import { invocationStatements, invocationViews } from './work/invocations.ts';
+import { labelOps, labelStatements } from './work/labels.ts';
 import { leaseStatements } from './work/leases.ts';
 import { logStatements, logViews } from './work/logs.ts';
 import { queueStatements } from './work/queue.ts';
@@ -84,6 +85,7 @@ function views(tx: Tx) {
     ...keyOps(tx),
     ...operatorViewOps(tx),
     ...sessionOps(tx),
+    ...labelOps(tx),
     ...sessionLogOps(tx),
     ...buildViews(tx),
     ...functionOps(tx),
@@ -113,6 +115,7 @@ function workStatements(tx: Tx): WorkStatements {
     queue: queueStatements(tx),
     leases: leaseStatements(tx),
     sessions: sessionStatements(tx),
+    labels: labelStatements(tx),
     invocations: invocationStatements(tx),
     builds: buildStatements(tx),
     keys: keyStatements(tx),

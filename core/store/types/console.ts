@@ -45,6 +45,7 @@ export type ConsoleSessionRow = {
   keepAlive: boolean;
   proxyBytes: number;
   isReleased: boolean;
+  labels: string[];
 };
 
 export type ConsoleSessionsWanted = ListWanted & {
@@ -54,6 +55,8 @@ export type ConsoleSessionsWanted = ListWanted & {
   region?: string | undefined;
   /** Sessions whose metadata has that text under these keys; they are ordered by id. */
   metadata?: { keys: string[]; value: string } | undefined;
+  /** Sessions that have the label of that key; they are ordered by id. */
+  labelKey?: string | undefined;
 };
 
 /** Without params and results. */
@@ -234,7 +237,7 @@ export type SearchedKind = Exclude<ChangedKind, 'extensions' | 'keys'>;
 export type FoundRow = {
   kind: SearchedKind;
   id: string;
-  matched: 'id' | 'name' | 'metadata' | 'url';
+  matched: 'id' | 'name' | 'label' | 'metadata' | 'url';
   text: string | null;
   createdAt: number;
   webhookId: string | null;

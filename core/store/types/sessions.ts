@@ -1,6 +1,6 @@
 import type { Within } from './files.ts';
 import type { Holder } from './leases.ts';
-import type { Owned, Timed } from './rows.ts';
+import type { Dated, Owned, Timed } from './rows.ts';
 
 /** Sessions, as stored. */
 
@@ -21,6 +21,8 @@ export type SessionRow = Owned &
     isReleased: boolean;
     /** The reason of its end, one sentence. */
     endReason: string | null;
+    /** Names of its labels, by name. */
+    labels: string[];
   };
 
 /** Without `params` (up to 64 KiB, for the runner) and without the state of its job. */
@@ -34,8 +36,43 @@ export type SessionOps = {
     status: SessionStatus | undefined;
     /** Sessions whose metadata has that text under these keys. */
     metadata?: { keys: string[]; value: string } | undefined;
+    /** Keys of names: sessions that have all of these labels. */
+    labelKeys?: string[] | undefined;
     max: number;
   }): ListedSession[];
+};
+
+export type LabelRow = Owned & Dated & { name: string };
+
+/** `id`: of the label that is created when the project has none of that key. */
+export type WantedLabel = { id: string; name: string; nameKey: string };
+
+export type LabelOps = {
+  /**
+   * `taken`: the project has a label of that key. Throws TOO_MANY_LABELS when it has `max` labels.
+   */
+  createLabel(
+    wanted: WantedLabel & { projectId: string; at: number },
+    max: number,
+  ): LabelRow | 'taken';
+  /** Newest first, from behind `before`. */
+  listLabels(wanted: { projectId: string; before: string | undefined; limit: number }): LabelRow[];
+  /** `taken`: another label of the project has that key. Undefined when there is none. */
+  renameLabel(
+    wanted: WantedLabel & { projectId: string; at: number },
+  ): LabelRow | 'taken' | undefined;
+  /** Deletes it; its sessions have it no longer. False when there was none. */
+  deleteLabel(wanted: Owned & { at: number }): boolean;
+  /**
+   * Replaces the labels of a session; undefined when there is none. Throws TOO_MANY_LABELS when the
+   * project would have more than `max`.
+   */
+  setSessionLabels(
+    wanted: Owned & { labels: WantedLabel[]; at: number },
+    max: number,
+  ): SessionRow | undefined;
+  /** Removes up to `max` rows of deleted labels; returns their number. */
+  purgeLabels(max: number): number;
 };
 
 export type NewUserSession = Owned & {
@@ -47,6 +84,8 @@ export type NewUserSession = Owned & {
   userMetadata: string | null;
   /** JSON object: the settings of its browser. */
   params: string;
+  /** Created when missing; the project may have `max`. */
+  labels?: { wanted: WantedLabel[]; max: number };
   /** From its start; undefined for the project's default. */
   timeoutMs: number | undefined;
   /** The end of its wait for a runner. */
@@ -71,7 +110,7 @@ export type LocatedSession = {
 export type SessionLifeOps = {
   /**
    * Stores the session and its job. Throws CONCURRENCY_LIMIT when the project has as many sessions,
-   * open and not released, as it may have.
+   * open and not released, as it may have, and TOO_MANY_LABELS.
    */
   createSession(session: NewUserSession): SessionRow;
   /**

@@ -30,6 +30,7 @@ export const ADVICE: Readonly<Record<Reason, string>> = {
   UNSUPPORTED_MEDIA_TYPE:
     'Send `content-type: application/json`, or `multipart/form-data` for files.',
   CONTEXT_NAME_TAKEN: 'Choose another name, or use the existing context.',
+  LABEL_NAME_TAKEN: 'Choose another name, or use the existing label.',
   PROJECT_NAME_TAKEN: 'Choose another name.',
   ENDPOINT_EXISTS: 'The project has a webhook for this endpoint already.',
   DELIVERY_NOT_ENDED: 'Wait until the delivery has ended, then replay it.',
@@ -42,6 +43,7 @@ export const ADVICE: Readonly<Record<Reason, string>> = {
   LAST_API_KEY: 'Make another key first, or confirm that the project shall have none.',
   TOO_MANY_API_KEYS: 'Revoke a key that is not needed.',
   TOO_MANY_EXTENSIONS: 'Delete an extension, or ask the operator to raise `TABERN_EXTENSIONS_MAX`.',
+  TOO_MANY_LABELS: 'Delete a label that is not needed.',
   TOO_MANY_WEBHOOKS: 'Delete a webhook.',
   QUOTA_EXCEEDED:
     'Delete stored data, or raise the quota of the project with `tabern projects limits`.',

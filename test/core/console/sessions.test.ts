@@ -142,6 +142,39 @@ test('a metadata query pages over what matches, within its other filters', async
   );
 });
 
+test('a label pages over the sessions that have it, within its other filters', async () => {
+  await using lists = openLists();
+  const { projectId, db, console, caller } = lists;
+  addSessions(lists, projectId, 300);
+  db.exec(`
+    INSERT INTO labels (id, project_id, name, name_key, created_at, updated_at)
+    VALUES ('l1', '${projectId}', 'Paid', 'paid', 0, 0), ('l2', '${projectId}', 'b', 'b', 0, 0);
+    INSERT INTO session_labels (label_id, session_id, project_id)
+    SELECT 'l1', id, project_id FROM sessions WHERE created_at % 3000 = 0;
+    INSERT INTO session_labels (label_id, session_id, project_id)
+    SELECT 'l2', id, project_id FROM sessions WHERE created_at % 3000 = 0 LIMIT 1;
+    INSERT INTO session_metadata (project_id, path, value, session_id)
+    SELECT project_id, '["job"]', 'a', id FROM sessions WHERE created_at % 2000 = 0`);
+  const rows: [Filter, (n: number) => boolean][] = [
+    [{ label: ' PAID' }, (n) => n % 3 === 0],
+    [{ label: 'paid', status: 'ERROR' }, (n) => n % 300 === 207],
+    [{ label: 'paid', q: `user_metadata['job']:'a'` }, (n) => n % 6 === 0],
+    [{ label: 'paid', to: new Date(FIRST_MS + 30_000) }, (n) => n % 3 === 0 && n < 30],
+    [{ label: 'unknown' }, () => false],
+  ];
+  for (const [filter, isShown] of rows) {
+    const { ids } = await allOf(lists, { ...filter, limit: 7 });
+    assert.equal(ids, numbered(300, isShown), JSON.stringify(filter));
+  }
+  const one = await console.getSession({ id: idOf(SESSION, 3) }, caller);
+  assert.equal(one.session?.labels, ['Paid']);
+  const { results } = await console.search({ q: 'AID' }, caller);
+  assert.equal(
+    results.slice(0, 2).map(({ id, matched, text }) => [id, matched, text]),
+    [297, 294].map((n) => [idOf(SESSION, n), 'label', 'Paid']),
+  );
+});
+
 test('a filter that matches nothing examines a limited number of rows at a time', async () => {
   await using lists = openLists();
   addSessions(lists, lists.projectId, 25_000);

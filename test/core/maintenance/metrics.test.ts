@@ -14,6 +14,7 @@ const ANY = {
   proxies: undefined,
   userMetadata: undefined,
   proxySettings: undefined,
+  labels: [],
 };
 const CLAIM = { senderId: 's', max: 8, waitMs: 0 };
 

@@ -10,6 +10,7 @@ const KEPT_MS = 90 * 86_400_000;
 /** Ids are made with the machine's clock, so that is when all begins; the sessions run for long. */
 const T0 = Date.now();
 const RUN_MS = 3 * 3_600_000;
+const LABEL = { id: newId(), name: 'L', nameKey: 'l' };
 const METADATA = { keys: ['order', 'id'], value: '17' };
 
 /** A session of a user that ran from T0 on, unless it still runs. */
@@ -25,6 +26,7 @@ async function run(bench: Bench, projectId: string, isEnded = true) {
     params: '{}',
     timeoutMs: undefined,
     userMetadata: JSON.stringify({ order: { id: '17' }, note: 'x' }),
+    labels: { wanted: [LABEL], max: 1 },
     at: T0,
     waitUntil: T0 + 60_000,
   });
@@ -62,6 +64,26 @@ for (const engine of ENGINES) {
     assert.is(used.proxyBytes, 1_000);
     await cleanAt(bench, at + 1);
     assert.equal(await bench.store.projectUsage({ id: projectId, at }), used, 'counted once');
+  });
+
+  test('the rows of a deleted label are removed in batches', async () => {
+    await using bench = await openBench(engine);
+    const { store } = bench;
+    const projectId = await bench.project('p');
+    for (let n = 0; n < 3; n++) await run(bench, projectId);
+    assert.is(await store.purgeLabels(9), 0);
+    const other = { ...LABEL, id: newId(), nameKey: 'o', projectId, at: T0 };
+    assert.ok(await store.deleteLabel({ id: LABEL.id, projectId, at: T0 }));
+    assert.is.not(await store.createLabel(other, 1), 'taken', 'a deleted one needs no room');
+    const removed: number[] = [];
+    do removed.push(await store.purgeLabels(2));
+    while (removed.at(-1) === 2);
+    assert.equal(removed, [2, 2, 0], 'three sessions, then the label');
+    const left = await store.listLabels({ projectId, before: undefined, limit: 9 });
+    assert.equal(
+      left.map(({ id }) => id),
+      [other.id],
+    );
   });
 
   test('a session is kept as long as any of its objects', async () => {

@@ -17,6 +17,7 @@ const SESSION = {
   proxies: [],
   userMetadata: undefined,
   proxySettings: undefined,
+  labels: [],
 };
 const FACTS = {
   version: '1.2.3',

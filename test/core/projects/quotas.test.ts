@@ -19,6 +19,7 @@ const SESSION = {
   browserSettings: undefined,
   proxies: undefined,
   proxySettings: undefined,
+  labels: [],
 };
 
 /** A core with small quotas, and a second project on it. */

@@ -20,6 +20,7 @@ async function run(app: App, persist = true): Promise<Run> {
     proxies: undefined,
     userMetadata: undefined,
     proxySettings: undefined,
+    labels: [],
   };
   const creating = sessions.createSession(body, app.asProject);
   const { leaseId, item } = must((await app.lease('SESSION', 25_000))[0], 'work');
@@ -86,6 +87,7 @@ test('an unreadable context ends its session, and the runner keeps its other wor
     proxies: undefined,
     userMetadata: undefined,
     proxySettings: undefined,
+    labels: [],
   };
   const creating = faultOf(sessions.createSession(body, app.asProject));
   const wanted = { ...HOLDER, kind: 'SESSION' as const, max: 1, waitMs: 25_000 };

@@ -36,11 +36,26 @@ test('a copy has the settings of its session, its sealed proxies included', asyn
   assert.is(lengthOf(after), 120_000);
 });
 
+test('a copy has the current labels of its session', async () => {
+  await using app = await openSessions();
+  const { clients, asProject } = app;
+  const { session, work } = await app.run({ labels: ['old', 'gone', 'kept'] });
+  assert.is(JSON.parse(work.sessionParamsJson).labels, undefined, 'they are not for runners');
+  const { data } = await clients.labels.listLabels({}, asProject);
+  const idOf = (name: string) => must(data.find((one) => one.name === name)?.id, name);
+  await clients.labels.updateLabel({ id: idOf('old'), name: 'new' }, asProject);
+  await clients.labels.deleteLabel({ id: idOf('gone') }, asProject);
+  const copying = clients.sessions.copySession({ id: session.id }, asProject);
+  await app.begin((await app.take()).leaseId);
+  assert.equal((await app.read((await copying).id)).labels, ['kept', 'new']);
+});
+
 test('a copy of an unknown or another project’s session is refused and starts none', async () => {
   await using app = await openSessions();
   const { clients, asProject, asOperator } = app;
   const { session } = await app.run();
-  const count = async () => (await clients.sessions.listSessions({}, asProject)).sessions.length;
+  const count = async () =>
+    (await clients.sessions.listSessions({ label: [] }, asProject)).sessions.length;
   const unknown = clients.sessions.copySession({ id: newId() }, asProject);
   assert.is((await faultOf(unknown)).reason, 'RESOURCE_NOT_FOUND');
   const malformed = clients.sessions.copySession({ id: 'x' }, asProject);
@@ -51,7 +66,7 @@ test('a copy of an unknown or another project’s session is refused and starts 
   const foreign = clients.sessions.copySession({ id: session.id }, theirs);
   assert.is((await faultOf(foreign)).reason, 'RESOURCE_NOT_FOUND');
   assert.is(await count(), 1);
-  assert.equal((await clients.sessions.listSessions({}, theirs)).sessions, []);
+  assert.equal((await clients.sessions.listSessions({ label: [] }, theirs)).sessions, []);
 });
 
 test.run();

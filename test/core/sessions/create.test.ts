@@ -119,7 +119,10 @@ test('each wrong field is a 400 that names it', async () => {
   const captchaImageSelector = long(65_536);
   const tooMuch = await faultOf(app.create({ browserSettings: { captchaImageSelector } as never }));
   assert.is(tooMuch.message, '`body` must be at most 65536 characters of JSON.');
-  assert.equal((await app.clients.sessions.listSessions({}, app.asProject)).sessions, []);
+  assert.equal(
+    (await app.clients.sessions.listSessions({ label: [] }, app.asProject)).sessions,
+    [],
+  );
 });
 
 test('every field reaches the runner unchanged', async () => {

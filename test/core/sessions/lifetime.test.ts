@@ -57,6 +57,7 @@ test('createSession responds when Chrome runs, with URLs and signing key', async
     connectUrl: `/connect?signingKey=${signingKey}`,
     seleniumRemoteUrl: '/webdriver',
     endReason: undefined,
+    labels: [],
   });
   assert.equal(await app.read(sessionId), session, 'the same key each time');
 });
@@ -206,7 +207,7 @@ test('a session that no runner acquires fails after a minute, with its waiting c
   await using app = await openSessions({ TABERN_SWEEP_MS: '50' });
   const waiting = faultOf(app.create());
   const { sessions } = app.clients;
-  const read = async () => (await sessions.listSessions({}, app.asProject)).sessions[0];
+  const read = async () => (await sessions.listSessions({ label: [] }, app.asProject)).sessions[0];
   const { id } = await until(read);
   app.clock.advance(60_001);
   assert.is((await waiting).message, 'The session did not start: No runner was free in time.');

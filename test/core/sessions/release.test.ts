@@ -133,7 +133,7 @@ test('the error beyond the limit names limit, count and how to free a slot', asy
   assert.match(fault.message, 'exceeded your max concurrent sessions limit (limit 2, currently 2)');
   assert.match(fault.message, 'A slot is free as soon as a session ends or is released');
   assert.equal(fault.facts, { limit: 2, current: 2 });
-  const { sessions } = await app.clients.sessions.listSessions({}, app.asProject);
+  const { sessions } = await app.clients.sessions.listSessions({ label: [] }, app.asProject);
   assert.is(sessions.length, 3, 'nothing was made of it');
 
   await app.release(running.session.id); // its Chrome still closes

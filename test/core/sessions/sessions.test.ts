@@ -22,7 +22,7 @@ test('sessions are read and listed newest first, by status', async () => {
   const { sessions } = app.clients;
   const ended = await sessionOf(app);
   const running = await sessionOf(app, { userMetadata: { a: 'b' } }, false);
-  const all = await sessions.listSessions({}, app.asProject);
+  const all = await sessions.listSessions({ label: [] }, app.asProject);
   assert.equal(
     all.sessions.map(({ id, status }) => [id, status]),
     [
@@ -30,7 +30,7 @@ test('sessions are read and listed newest first, by status', async () => {
       [ended, 'COMPLETED'],
     ],
   );
-  const some = await sessions.listSessions({ status: 'RUNNING' }, app.asProject);
+  const some = await sessions.listSessions({ status: 'RUNNING', label: [] }, app.asProject);
   assert.equal(
     some.sessions.map(({ id }) => id),
     [running],
@@ -46,7 +46,7 @@ test('sessions are found by metadata, and a malformed query is refused', async (
   const { sessions } = app.clients;
   const id = await sessionOf(app, { userMetadata: { stagehand: 'true', n: { m: "it's" } } });
   const find = async (q: string, more: { status?: 'RUNNING' } = {}) => {
-    const found = await sessions.listSessions({ q, ...more }, app.asProject);
+    const found = await sessions.listSessions({ q, label: [], ...more }, app.asProject);
     return found.sessions.map((session) => session.id);
   };
   assert.equal(await find("user_metadata['stagehand']:'true'"), [id]);

@@ -23,6 +23,7 @@ const WRONG: [unknown, string][] = [
   [{ keepAlive: false }, '.keepAlive'],
   [{ region: 'us-west-2' }, '.region'],
   [{ playground: 1 }, '.playground'],
+  [{ labels: ['a'] }, '.labels'],
   [{ scheduleMode: 1 }, '.scheduleMode'],
   [{ solverServices: 1 }, '.solverServices'],
   [{ projectId: 'p' }, '.projectId'],

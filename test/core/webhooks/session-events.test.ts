@@ -71,7 +71,7 @@ events('a release, a lost lease and a wait without a runner tell of the end once
   const { id } = must(
     (
       await until(async () => {
-        const { sessions } = await app.clients.sessions.listSessions({}, app.asProject);
+        const { sessions } = await app.clients.sessions.listSessions({ label: [] }, app.asProject);
         return sessions.length > 0 && sessions;
       })
     )[0],

@@ -17,7 +17,7 @@ test('a session without a picture is a sentence, a foreign one is not found', as
   // it answers when the browser is ready, or the session has ended
   const created = clients.sessions.createSession({} as never, asProject);
   const id = await until(async () => {
-    const { sessions } = await clients.sessions.listSessions({}, asProject);
+    const { sessions } = await clients.sessions.listSessions({ label: [] }, asProject);
     return sessions[0]?.id;
   });
   const waiting = await console.browse('GET', thumbnail(id), { cookie });

@@ -167,7 +167,9 @@ test('query values are read by the type of their field', async () => {
   const { gateway, seen } = await openRecording();
   await using _ = gateway;
   await ask(gateway.url, 'GET', '/v1/sessions?status=RUNNING&q=a%20b');
-  assert.equal(seen.sessions[0], { status: 'RUNNING', q: 'a b' });
+  assert.equal(seen.sessions[0], { status: 'RUNNING', q: 'a b', label: [] });
+  await ask(gateway.url, 'GET', '/v1/sessions?label=a%20b&q=x&label=__proto__');
+  assert.equal(seen.sessions[1], { status: undefined, q: 'x', label: ['a b', '__proto__'] });
   const wrong: [string, string][] = [
     ['/v1/contexts?limit=ten', '`limit` must be a whole number.'],
     ['/v1/contexts?limit=', '`limit` must be a whole number.'],

@@ -9,13 +9,14 @@ import { extensionForm, formOf, type Kind, makeTenant, type Objects } from './te
 
 const KINDS: readonly Kind[] = [
   ...(['project', 'key', 'context', 'session', 'download', 'extension', 'build'] as const),
-  ...(['function', 'version', 'invocation', 'webhook', 'delivery'] as const),
+  ...(['function', 'version', 'invocation', 'webhook', 'delivery', 'label'] as const),
 ];
 /** The kinds with a DELETE operation, and its path. */
 const DELETABLE = [
   ['context', 'contexts'],
   ['webhook', 'webhooks'],
   ['extension', 'extensions'],
+  ['label', 'labels'],
   ['download', 'downloads'],
 ] as const;
 

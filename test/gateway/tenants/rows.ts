@@ -143,8 +143,19 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'POST /v1/sessions/{id}/uploads': { path: session, form: 'file', own: 'not-run' },
   'POST /v1/sessions/{id}/recording/downloads': { path: session, own: 409 },
   'DELETE /v1/sessions/{sessionId}/downloads': { path: { sessionId: 'session' }, own: 204 },
+  'PUT /v1/sessions/{id}/labels': { path: session, body: { labels: ['a'] }, own: 200 },
   'POST /v1/sessions/{id}': { path: session, body: { status: 'REQUEST_RELEASE' }, own: 200 },
   'DELETE /v1/sessions/{id}': { path: session, own: 204 },
+
+  'POST /v1/labels': { body: { name: 'new' }, own: 201 },
+  'GET /v1/labels': { own: 200 },
+  'PATCH /v1/labels/{id}': {
+    path: { id: 'label' },
+    body: { name: 'other' },
+    own: 200,
+    deleted: gone,
+  },
+  'DELETE /v1/labels/{id}': { path: { id: 'label' }, own: 204, deleted: gone },
 
   'POST /v1/extensions': { form: 'extension', own: 200 },
   'GET /v1/extensions/{id}': { path: { id: 'extension' }, own: 200, deleted: gone },

@@ -14,6 +14,7 @@ export type Kind =
   | 'session'
   | 'download'
   | 'extension'
+  | 'label'
   | 'build'
   | 'function'
   | 'version'
@@ -29,6 +30,7 @@ const NOTHING = {
   proxies: undefined,
   userMetadata: undefined,
   proxySettings: undefined,
+  labels: [],
 };
 
 /** A form with these fields, the last of which is a file. */
@@ -60,6 +62,8 @@ export async function makeTenant(app: App, key: string): Promise<Tenant> {
   const empty = { headers: { 'content-type': 'application/json' }, body: '{}' };
   const context = await post('/v1/contexts', empty);
   const extension = await post('/v1/extensions', await extensionForm());
+  const named = JSON.stringify({ name: crypto.randomUUID() });
+  const label = await post('/v1/labels', { headers: empty.headers, body: named });
   const made = (await clients.consoleSettings.createKey({ name: '' }, as)).key;
   const published = await publish(app, as);
   const ran = await run(app, as, published.function);
@@ -68,6 +72,7 @@ export async function makeTenant(app: App, key: string): Promise<Tenant> {
     key: must(made, 'a key').id,
     context,
     extension,
+    label,
   };
   return { key, objects: { ...objects, ...published, ...ran, ...(await open(app, as)) } };
 }

@@ -66,7 +66,18 @@ journey('a session is created, listed, watched and released', async () => {
     api_timeout: 600,
     region: 'eu-central-1',
     userMetadata: { order: { number: 'A7' } },
+    // newer than the types of this SDK
+    ...({ labels: ['nightly', 'Shop'] } as object),
   });
+  const labelsOf = async () =>
+    Reflect.get(await client.sessions.retrieve(session.id), 'labels') as string[];
+  assert.equal(await labelsOf(), ['Shop', 'nightly']);
+  await client.put(`/v1/sessions/${session.id}/labels`, { body: { labels: ['SHOP', 'b'] } });
+  assert.equal(await labelsOf(), ['Shop', 'b']);
+  const labelled = async (query: string) =>
+    (await client.get<unknown, { id: string }[]>(`/v1/sessions?${query}`)).map(({ id }) => id);
+  assert.equal(await labelled('label=shop&label=B'), [session.id]);
+  assert.equal(await labelled('label=shop&label=nightly'), []);
   assert.is(session.status, 'RUNNING');
   assert.match(session.connectUrl, /^ws:\/\/.+signingKey=/);
   assert.match(session.seleniumRemoteUrl, /^http:\/\//);

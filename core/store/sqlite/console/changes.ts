@@ -66,6 +66,14 @@ const OF_RECORDING = `'sessions', (SELECT project_id FROM main.recordings AS one
 const TRIGGERS: Readonly<Record<string, { on: string; when?: string; tell: string }>> = {
   session_added: { on: 'INSERT ON main.sessions', tell: ofRow('sessions') },
   session_changed: { on: 'UPDATE OF status ON main.sessions', tell: ofRow('sessions') },
+  session_labelled: {
+    on: 'INSERT ON main.session_labels',
+    tell: `'sessions', NEW.project_id, NEW.session_id`,
+  },
+  session_unlabelled: {
+    on: 'DELETE ON main.session_labels',
+    tell: `'sessions', OLD.project_id, OLD.session_id`,
+  },
   session_released: {
     on: 'UPDATE OF released_at ON main.jobs',
     when: `NEW.kind = 'session'`,

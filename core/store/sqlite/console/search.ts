@@ -54,6 +54,14 @@ const TEXTS: readonly string[] = [
   `${found('downloads', 'name', 'filename')}
     FROM ${newestOf('downloads', 'downloads_by_time', 'id, created_at, filename')} AS newest
     WHERE instr(lower(filename), @text) OR instr(newest.id, @text) = 1 ${ENDS}`,
+  // Indexes labels_by_project and the key of session_labels, which is newest first.
+  `SELECT 'sessions' AS kind, sessions.id AS id, 'label' AS matched, labels.name AS text,
+      sessions.created_at AS createdAt, NULL AS webhookId
+    FROM labels INDEXED BY labels_by_project
+    CROSS JOIN session_labels ON session_labels.label_id = labels.id
+    CROSS JOIN sessions ON sessions.id = session_labels.session_id
+    WHERE labels.project_id = @projectId AND labels.name_key IS NOT NULL
+      AND (instr(lower(labels.name), @text) OR instr(labels.name_key, @text)) ${ENDS}`,
   `${found('sessions', 'metadata', 'user_metadata')}
     FROM ${newestOf('sessions', 'sessions_by_time')} AS newest
     CROSS JOIN sessions ON sessions.id = newest.id

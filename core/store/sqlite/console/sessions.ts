@@ -7,14 +7,17 @@ import type {
 } from '../../types/console.ts';
 import { queries } from '../engine/statements.ts';
 import type { Tx } from '../engine/transaction.ts';
+import { LABELS_OF_SESSION, sortedLabels } from '../work/labels.ts';
 import { ENTRIES_MAX, ROWS_MAX, type Walk, walks } from './walk.ts';
 
 /** In text order. */
 const AFTER_EVERY_ID = '~';
 
-type Stored = Omit<ConsoleSessionRow, 'keepAlive' | 'isReleased'> & {
+type Stored = Omit<ConsoleSessionRow, 'keepAlive' | 'isReleased' | 'labels'> & {
   keepAlive: number;
   isReleased: number;
+  /** JSON. */
+  labels: string;
 };
 
 const COLUMNS = `sessions.id AS id, sessions.status AS status, sessions.region AS region,
@@ -25,12 +28,16 @@ const COLUMNS = `sessions.id AS id, sessions.status AS status, sessions.region A
   IIF(functions.id IS NULL, NULL, invocations.id) AS invocationId, functions.id AS functionId,
   functions.name AS functionName, EXISTS (
     SELECT 1 FROM jobs WHERE released_at IS NOT NULL
-      AND jobs.id = COALESCE(invocations.id, sessions.id)) AS isReleased`;
+      AND jobs.id = COALESCE(invocations.id, sessions.id)) AS isReleased, ${LABELS_OF_SESSION}`;
 
 /** The unique index of invocations (session_id). Those of deleted functions are not shown. */
 const JOINS = `
   LEFT JOIN invocations ON invocations.session_id = sessions.id
   LEFT JOIN functions ON functions.id = invocations.function_id AND deleted_at IS NULL`;
+
+/** Index labels_by_name. */
+const LABEL_ID = `(SELECT labels.id FROM labels
+  WHERE labels.project_id = @projectId AND labels.name_key = @labelKey)`;
 
 const OF_INDEX = `
   (@status IS NULL OR sessions.status = @status)
@@ -39,7 +46,9 @@ const OF_ROW = `${OF_INDEX}
   AND (@region IS NULL OR sessions.region = @region)
   AND (@functionId IS NULL OR invocations.function_id = @functionId)
   AND (@text IS NULL OR instr(sessions.id, @text) OR instr(lower(user_metadata), @text)
-    OR instr(lower(functions.name), @text))`;
+    OR instr(lower(functions.name), @text))
+  AND (@labelKey IS NULL OR EXISTS (SELECT 1 FROM session_labels
+    WHERE label_id = ${LABEL_ID} AND session_id = sessions.id))`;
 
 const BY_TIME = {
   columns: COLUMNS,
@@ -81,8 +90,9 @@ export function consoleSessionOps(
   };
 }
 
-function shown({ keepAlive, isReleased, ...row }: Stored): ConsoleSessionRow {
-  return { ...row, keepAlive: keepAlive === 1, isReleased: isReleased === 1 };
+function shown({ keepAlive, isReleased, labels, ...row }: Stored): ConsoleSessionRow {
+  const flags = { keepAlive: keepAlive === 1, isReleased: isReleased === 1 };
+  return { ...row, ...flags, labels: sortedLabels(labels) };
 }
 
 function pagesBy(tx: Tx): (wanted: ConsoleSessionsWanted) => Listed<Stored> {
@@ -90,9 +100,11 @@ function pagesBy(tx: Tx): (wanted: ConsoleSessionsWanted) => Listed<Stored> {
   const failed = walks<ConsoleSessionsWanted, Stored>(tx, { ...FAILED, filter: OF_INDEX });
   const matching = walks<ConsoleSessionsWanted, Stored>(tx, { ...BY_TIME, filter: OF_ROW });
   const failedMatching = walks<ConsoleSessionsWanted, Stored>(tx, { ...FAILED, filter: OF_ROW });
-  const ofMetadata = metadataPages(tx);
+  const ofMetadata = pagesOf(tx, METADATA);
+  const ofLabel = pagesOf(tx, LABEL);
   return (wanted) => {
     if (wanted.metadata) return ofMetadata(wanted);
+    if (wanted.labelKey !== undefined) return ofLabel(wanted);
     const { status, text, functionId, region } = wanted;
     const isFailed = status === 'ERROR' || status === 'TIMED_OUT';
     if (text === undefined && functionId === undefined && region === undefined) {
@@ -102,17 +114,27 @@ function pagesBy(tx: Tx): (wanted: ConsoleSessionsWanted) => Listed<Stored> {
   };
 }
 
-/** By the key of session_metadata, and in its order; CROSS JOIN keeps the order of the tables. */
-function metadataPages(tx: Tx): (wanted: ConsoleSessionsWanted) => Listed<Stored> {
+/** Tables whose keys end with the id of a session. */
+type Keyed = { table: string; where: string };
+const METADATA: Keyed = {
+  table: 'session_metadata',
+  where: 'found.project_id = @projectId AND found.path = @path AND found.value = @value',
+};
+const LABEL: Keyed = { table: 'session_labels', where: `found.label_id = ${LABEL_ID}` };
+
+/** By the key of a table, and in its order; CROSS JOIN keeps the order of the tables. */
+function pagesOf(
+  tx: Tx,
+  { table, where }: Keyed,
+): (wanted: ConsoleSessionsWanted) => Listed<Stored> {
   const { rows, row } = queries(tx);
-  const range = `found.project_id = @projectId AND found.path = @path AND found.value = @value
-    AND found.session_id < @beforeId`;
+  const range = `${where} AND found.session_id < @beforeId`;
   const lowest = row<[object], { id: string }>(`
-    SELECT session_id AS id FROM session_metadata AS found WHERE ${range}
+    SELECT session_id AS id FROM ${table} AS found WHERE ${range}
     ORDER BY session_id DESC LIMIT 1 OFFSET @scanMax - 1`);
   const page = rows<[object], Stored>(`
     SELECT ${COLUMNS}
-    FROM session_metadata AS found
+    FROM ${table} AS found
     CROSS JOIN sessions ON sessions.id = found.session_id ${JOINS}
     WHERE ${range} AND found.session_id >= @lowId AND ${OF_ROW}
       AND sessions.created_at >= @from AND sessions.created_at < @to

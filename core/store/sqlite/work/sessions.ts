@@ -11,14 +11,20 @@ import type {
 import { inStates, queries, statements } from '../engine/statements.ts';
 import { found } from '../engine/steps.ts';
 import { preparedOnce, type Tx } from '../engine/transaction.ts';
+import { LABELS_OF_SESSION, sortedLabels } from './labels.ts';
 
-/** SQLite has no booleans. */
-type Stored<Row> = { [K in keyof Row]: Row[K] extends boolean ? number : Row[K] };
+/** SQLite has no booleans, and a list is JSON. */
+type Stored<Row> = {
+  [K in keyof Row]: Row[K] extends boolean ? number : Row[K] extends string[] ? string : Row[K];
+};
+/** Ours: sessions of one label that a list with several conditions examines. */
+const LABELLED_MAX = 20_000;
 
 const LISTED_COLUMNS = `id, project_id AS projectId, status, region,
   context_id AS contextId, keep_alive AS keepAlive, proxy_bytes AS proxyBytes,
   user_metadata AS userMetadata, created_at AS createdAt, updated_at AS updatedAt,
-  started_at AS startedAt, ended_at AS endedAt, expires_at AS expiresAt, end_reason AS endReason`;
+  started_at AS startedAt, ended_at AS endedAt, expires_at AS expiresAt, end_reason AS endReason,
+  ${LABELS_OF_SESSION}`;
 
 /** Whether the session has ended and has recordings, all of them complete. */
 export const IS_RECORDED = `
@@ -47,9 +53,14 @@ const sessionReader = preparedOnce((tx: Tx): SessionOps['getSession'] => {
     SELECT ${SESSION_COLUMNS} FROM sessions WHERE id = @id AND project_id = @projectId`);
   return (wanted) => {
     const row = byId(wanted);
-    return row && { ...row, keepAlive: row.keepAlive === 1, isReleased: row.isReleased === 1 };
+    if (row === undefined) return undefined;
+    return { ...listed(row), isReleased: row.isReleased === 1, params: row.params };
   };
 });
+
+function listed(row: Stored<ListedSession>): ListedSession {
+  return { ...row, keepAlive: row.keepAlive === 1, labels: sortedLabels(row.labels) };
+}
 
 export const sessionStatements = preparedOnce((tx: Tx): SessionStatements => {
   const { row, returned, exists, write } = statements(tx);
@@ -94,10 +105,6 @@ export const sessionStatements = preparedOnce((tx: Tx): SessionStatements => {
     isRecorded: exists(IS_RECORDED),
   };
 });
-
-function listed(row: Stored<ListedSession>): ListedSession {
-  return { ...row, keepAlive: row.keepAlive === 1 };
-}
 
 function referenceStatements(tx: Tx) {
   const { exists, values } = statements(tx);
@@ -152,15 +159,50 @@ function sessionList(tx: Tx): SessionOps['listSessions'] {
           AND session_id = sessions.id)
     ORDER BY id DESC LIMIT @max`);
 
-  function select({ status, metadata, ...wanted }: Parameters<SessionOps['listSessions']>[0]) {
-    if (!metadata) return (status === undefined ? newest : ofStatus)({ ...wanted, status });
+  const labelled = labelledSessions(tx);
+
+  function rowsOf({ labelKeys = [], ...wanted }: Wanted): Stored<ListedSession>[] {
+    const { status, metadata, projectId, max } = wanted;
+    if (labelKeys.length > 0) return labelled({ ...wanted, labelKeys });
+    if (!metadata) return (status === undefined ? newest : ofStatus)({ projectId, status, max });
     const { keys, value } = metadata;
     // Nearly all sessions are COMPLETED: the metadata selects fewer of them than the status.
     const isWide = status === undefined || status === 'COMPLETED';
     const list = isWide ? matching : matchingOfStatus;
-    return list({ ...wanted, status, path: JSON.stringify(keys), value });
+    return list({ projectId, max, status, path: JSON.stringify(keys), value });
   }
-  return (wanted) => select(wanted).map(listed);
+  return (wanted) => rowsOf(wanted).map(listed);
+}
+
+type Wanted = Parameters<SessionOps['listSessions']>[0];
+
+/** Sessions with all of the labels: by the key of session_labels, which is newest first. */
+function labelledSessions(tx: Tx) {
+  const { rows, value } = queries(tx);
+  const find = value<[string, string], string>(
+    'SELECT id FROM labels WHERE project_id = ? AND name_key = ?',
+  );
+  const list = rows<[object], Stored<ListedSession>>(`
+    SELECT ${LISTED_COLUMNS}
+    FROM (SELECT session_id FROM session_labels WHERE label_id = @first
+      ORDER BY session_id DESC LIMIT ${LABELLED_MAX}) AS found
+    CROSS JOIN sessions ON sessions.id = found.session_id
+    WHERE (@status IS NULL OR status = @status)
+      AND (@path IS NULL OR EXISTS (SELECT 1 FROM session_metadata
+        WHERE project_id = @projectId AND path = @path AND value = @value
+          AND session_id = sessions.id))
+      AND NOT EXISTS (SELECT 1 FROM json_each(@others) AS other
+        WHERE NOT EXISTS (SELECT 1 FROM session_labels
+          WHERE label_id = other.value AND session_id = sessions.id))
+    ORDER BY found.session_id DESC LIMIT @max`);
+  return ({ labelKeys, metadata, projectId, status, max }: Wanted & { labelKeys: string[] }) => {
+    const ids = labelKeys.flatMap((key) => find(projectId, key) ?? []);
+    if (ids.length < labelKeys.length) return [];
+    const [first, ...others] = ids;
+    const path = metadata && JSON.stringify(metadata.keys);
+    const wanted = { projectId, status, max, path, value: metadata?.value };
+    return list({ ...wanted, first, others: JSON.stringify(others) });
+  };
 }
 
 /** Any session by its id: the caller has proved that it may. */

@@ -19,6 +19,7 @@ export type Session = {
   keepAlive: boolean;
   proxyBytes: number;
   isReleased: boolean;
+  labels: string[];
 };
 
 export type SessionEvent = {

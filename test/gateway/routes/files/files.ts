@@ -30,6 +30,7 @@ export function sessionOf(more: Partial<Session> = {}): Session {
     connectUrl: undefined,
     seleniumRemoteUrl: undefined,
     signingKey: 'the-key',
+    labels: [],
     ...more,
   };
 }

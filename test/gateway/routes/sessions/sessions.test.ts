@@ -42,8 +42,16 @@ for (const isRemote of [false, true]) {
     const { id, signingKey } = shown;
     assert.is(shown.connectUrl, `ws://${host}/connect?signingKey=${signingKey}`);
     assert.equal(Object.keys(shown).sort(), [
-      ...['connectUrl', 'createdAt', 'expiresAt', 'id', 'keepAlive', 'projectId', 'proxyBytes'],
-      ...['region', 'seleniumRemoteUrl', 'signingKey', 'startedAt', 'status', 'updatedAt'],
+      ...['connectUrl', 'createdAt', 'expiresAt', 'id', 'keepAlive', 'labels', 'projectId'],
+      ...[
+        'proxyBytes',
+        'region',
+        'seleniumRemoteUrl',
+        'signingKey',
+        'startedAt',
+        'status',
+        'updatedAt',
+      ],
     ]);
     assert.equal((await app.send('GET', `/${id}`)).json, shown);
     const [listed] = (await app.send('GET', '?status=RUNNING')).json as Shown[];

@@ -95,13 +95,13 @@ type HeaderProps = {
 
 function Header({ session, canWatch, isMine, hand, children }: HeaderProps) {
   const { projectId } = route.value;
-  const { invocationId, functionName, userMetadata } = session;
+  const { invocationId, functionName } = session;
   return (
     <header class="session-head">
       <h1 class="hidden">Session</h1>
       <SessionState session={session} />
       <Id value={session.id} />
-      <Labels metadata={userMetadata} />
+      <Labels session={session} projectId={projectId} />
       {invocationId !== undefined && (
         <a href={pathOf(projectId, 'runs', invocationId)}>{functionName ?? 'its run'}</a>
       )}

@@ -22,7 +22,7 @@ export function columnsOf(projectId: string): Column<Session>[] {
       cell: (session) => <PageOrEnd session={session} projectId={projectId} />,
     },
     { name: 'Session', cell: ({ id }) => <Id value={id} /> },
-    { name: 'Labels', cell: ({ userMetadata }) => <Labels metadata={userMetadata} /> },
+    { name: 'Labels', cell: (session) => <Labels session={session} projectId={projectId} /> },
     {
       name: 'Function',
       kind: 'late',
@@ -107,10 +107,23 @@ function Memory({ id }: { id: string }) {
   return <>{bytes !== undefined && bytesText(bytes)}</>;
 }
 
-export function Labels({ metadata }: { metadata: Record<string, unknown> | undefined }) {
+type LabelsProps = { session: Pick<Session, 'labels' | 'userMetadata'>; projectId: string };
+
+/** Its labels, each a link to the sessions that have it, then texts of its metadata. */
+export function Labels({ session, projectId }: LabelsProps) {
   return (
     <>
-      {labelsOf(metadata, LABELS_MAX).map((label) => (
+      {session.labels.map((label) => (
+        <a
+          key={label}
+          class="label"
+          href={withQuery(pathOf(projectId, 'sessions'), { label })}
+          title="Sessions with this label"
+        >
+          <Foreign text={label} max={60} />
+        </a>
+      ))}
+      {labelsOf(session.userMetadata, LABELS_MAX).map((label) => (
         <span key={label} class="label">
           <Foreign text={label} max={60} />
         </span>

@@ -8,7 +8,7 @@ import { useLoad } from '../../parts/load.tsx';
 
 /** In the order of the address; `q` is a whole condition, as the API takes it. */
 export const FILTERS = [
-  ...['status', 'since', 'text', 'key', 'value', 'functionId', 'contextId', 'region', 'q'],
+  ...['status', 'since', 'text', 'label', 'key', 'value', 'functionId', 'contextId', 'region', 'q'],
 ];
 const STATUSES: readonly [string, string][] = [
   ['', 'any'],
@@ -34,6 +34,7 @@ export function useSessionQuery(): Record<string, string | undefined> {
   return {
     status: of('status'),
     text: of('text'),
+    label: of('label'),
     q: of('q') ?? conditionOf(of('key'), of('value')),
     functionId: of('functionId'),
     contextId: of('contextId'),
@@ -61,6 +62,7 @@ export function SessionFilters() {
         <Choose name="status" label="Status" options={STATUSES} />
         <Choose name="since" label="Started" options={SINCE} />
         <Type name="text" label="Text" placeholder="id, label, name" />
+        <Type name="label" label="Label" placeholder="whole name" />
         <Type name="key" label="Metadata key" placeholder="team" />
         <Type name="value" label="Metadata value" placeholder="equals" />
         {functions.length > 0 && (

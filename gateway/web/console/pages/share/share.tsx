@@ -107,7 +107,7 @@ type OpenProps = { shared: Shared; again: () => void };
 
 function Open({ shared, again }: OpenProps) {
   const { hasLog, linkExpiresAt, ...facts } = shared;
-  const session: Session = { ...facts, region: '', keepAlive: false, proxyBytes: 0 };
+  const session: Session = { ...facts, region: '', keepAlive: false, proxyBytes: 0, labels: [] };
   useMoment(session);
   return (
     <main class="shared">
