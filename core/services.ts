@@ -39,6 +39,7 @@ import { extensionService } from './files/extensions.ts';
 import { buildHandlers } from './functions/builds.ts';
 import { functionHandlers } from './functions/functions.ts';
 import { invocationService } from './functions/invocations.ts';
+import { oneShotService } from './functions/one-shots/one-shots.ts';
 import { backupService } from './maintenance/backup/service.ts';
 import { openDiagnosis } from './maintenance/diagnosis.ts';
 import type { Notices } from './maintenance/notices.ts';
@@ -77,6 +78,7 @@ const WAIT_MS = 3_600_000;
  */
 const NEW_WORK: ReadonlySet<string> = new Set([
   ...['createSession', 'copySession', 'invokeFunction', 'createBuild'],
+  ...['takeScreenshot', 'printPdf', 'readContent', 'readLinks'],
   ...['createContext', 'createExtension', 'createWebhook'],
 ]);
 
@@ -114,6 +116,7 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
   const secrets = sessionSecrets(sealer);
   const quotas = openQuotas({ store, defaults: config.quotas });
   const invocations = invocationService({ ...work, validator, secrets, quotas, closing });
+  const oneShots = oneShotService({ ...work, files, validator, secrets, closing });
   const isRevoked = revokedKeys(deps);
   const linked = { sealer, now, isRevoked };
   const links = contextLinks(linked);
@@ -154,6 +157,7 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     labels: behind(SERVICES.labels, labelService({ store, now }), onlyProjects),
     functions: behind(SERVICES.functions, functions, onlyProjects),
     invocations: behind(SERVICES.invocations, invocations, onlyProjects),
+    oneShots: behind(SERVICES.oneShots, oneShots, onlyProjects),
     webhooks: behind(SERVICES.webhooks, webhooks, onlyProjects),
     blobs: behind(SERVICES.blobs, blobService(content), everybody),
     runners: behind(SERVICES.runners, runners, onlyRunners),

@@ -46,6 +46,7 @@ import { uploadSlots } from './routes/files/upload-limits.ts';
 import { isSessionUpload, UPLOADS_ROUTE, uploadFile } from './routes/files/uploads.ts';
 import { health, ready } from './routes/health.ts';
 import { INVOKE_ROUTE, preferWait } from './routes/invoke.ts';
+import { addOneShots } from './routes/one-shots.ts';
 import { describe } from './routes/openapi.ts';
 import { addDiscovery } from './routes/sessions/discovery.ts';
 import { addLiveView, withTabs } from './routes/sessions/live-view.ts';
@@ -120,6 +121,7 @@ function routes(deps: Omit<GatewayDeps, 'guard' | 'log'>): Middleware {
   router.get(DOWNLOAD_ROUTE, getDownload(clients, registry));
   router.post(EXTENSIONS_PATH, createExtension(clients, registry, enter));
   router.post(UPLOADS_ROUTE, uploadFile(deps, enter));
+  addOneShots(router);
   router.post(INVOKE_ROUTE, preferWait({ clients, operations, draining }));
   addConsole(router, deps);
   for (const operation of operations) {

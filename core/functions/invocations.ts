@@ -9,7 +9,6 @@ import {
   INVOCATION_WAIT_MAX_S,
   PARAMS_MAX_BYTES,
 } from '../../proto/common/limits.ts';
-import { traceparentIn } from '../../proto/common/tracing.ts';
 import type {
   InvocationServiceService,
   InvokeFunctionRequest,
@@ -21,10 +20,8 @@ import { inRange, orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { longPoll } from '../api/long-poll.ts';
 import { readOffsets } from '../api/pagination.ts';
-import { newId, pathId } from '../common/ids.ts';
+import { pathId } from '../common/ids.ts';
 import type { Quotas } from '../projects/quotas.ts';
-import { type SessionSecrets, withIgnored } from '../sessions/proxy-secrets.ts';
-import { resourcesOf } from '../sessions/session-resources.ts';
 import type { VersionRow } from '../store/types/functions.ts';
 import type { InvocationRow } from '../store/types/invocations.ts';
 import type { Store } from '../store/types.ts';
@@ -35,25 +32,17 @@ import {
   problemOf,
   type SessionParams,
 } from '../validation/session-params.ts';
-import type { Validator } from '../validation/validator.ts';
 import { logToProto } from './functions.ts';
 import { idempotencyKey, KEY_KEPT_MS } from './idempotency.ts';
 import { fitting, invocationToProto } from './invocation-view.ts';
 import { jsonOf } from './json-values.ts';
+import { checkPatterns, type NewInvocationDeps, newInvocation } from './new-invocation.ts';
 
 /** Levels of nesting. Ours: the limit of REST is lower. */
 const PARAMS_DEPTH_MAX = 100;
-/** The only region of functions. Source: proto/spec/functions.md 1. */
-const REGION = 'us-west-2';
 
-type Options = {
-  store: Store;
-  now: () => number;
-  validator: Validator;
-  secrets: SessionSecrets;
+type Options = NewInvocationDeps & {
   quotas: Pick<Quotas, 'checkRoom'>;
-  /** Limit of pending invocations of a project. */
-  queueMax: number;
   /** How long an invocation may wait for a runner. */
   waitMs: number;
   closing: AbortSignal;
@@ -116,10 +105,12 @@ export function invocationService(
 
 /** Creates an invocation, or returns that of a known idempotency key. */
 async function accept(
-  { store, now, validator, secrets, quotas, queueMax, waitMs }: Options,
+  options: Options,
   request: InvokeFunctionRequest,
-  { projectId, call }: ProjectCaller,
+  caller: ProjectCaller,
 ): Promise<InvocationRow> {
+  const { store, now, validator, quotas, waitMs } = options;
+  const { projectId } = caller;
   const functionId = pathId('functionId', request.functionId);
   const named = request.versionId;
   const versionId = named === undefined ? undefined : pathId('versionId', named);
@@ -134,28 +125,14 @@ async function accept(
   await quotas.checkRoom(projectId, 'RESULT');
   const version = await findVersion(store, { functionId, versionId, projectId });
   const session = sessionParams(version, over);
-  const wrong = await validator.patterns(projectId, session);
-  if (wrong) throw invalidField(`sessionCreateParams${wrong.path}`, wrong.problem);
-  const params = await validator.params(version, given);
-  const { contextId } = await resourcesOf(store, session, projectId);
-  const [at, sessionId] = [now(), newId()];
+  await checkPatterns(options, projectId, { session, prefix: 'sessionCreateParams' });
+  const params = JSON.stringify(await validator.params(version, given));
+  const timeoutMs = Number(session['timeout'] ?? INVOCATION_TIMEOUT_DEFAULT_S) * 1_000;
+  const wanted = { functionId, versionId: version.id, params, session, timeoutMs, waitMs };
+  const made = await newInvocation(options, wanted, caller);
   return store.acceptInvocation({
-    id: newId(),
-    sessionId,
-    projectId,
-    functionId,
-    versionId: version.id,
-    region: REGION,
-    contextId,
-    queueMax,
-    at,
-    waitUntil: at + waitMs,
-    params: JSON.stringify(params),
-    sessionParams: secrets.seal(withIgnored(session, call), sessionId),
-    userMetadata: JSON.stringify(session['userMetadata']) ?? null,
-    timeoutMs: Number(session['timeout'] ?? INVOCATION_TIMEOUT_DEFAULT_S) * 1_000,
-    ...(idempotency && { idempotency: { ...idempotency, expiresAt: at + KEY_KEPT_MS } }),
-    traceparent: traceparentIn(call.metadata),
+    ...made,
+    ...(idempotency && { idempotency: { ...idempotency, expiresAt: made.at + KEY_KEPT_MS } }),
   });
 }
 

@@ -6,6 +6,7 @@
  */
 import type { Snapshot, Topic } from './messages.ts';
 import type { AuditOps } from './types/audit.ts';
+import type { BuiltInOps } from './types/built-in.ts';
 import type { ConsoleOps } from './types/console.ts';
 import type { ConsoleDataOps } from './types/console-data.ts';
 import type { ContextContentOps, ContextOps } from './types/contexts.ts';
@@ -50,6 +51,7 @@ export type StoreOps = ProjectOps &
   BuildOps &
   FunctionOps &
   FunctionDeletionOps &
+  BuiltInOps &
   InvocationOps &
   CancelOps &
   IdempotencyOps &

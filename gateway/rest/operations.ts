@@ -31,7 +31,7 @@ type HttpRule = {
   body: string;
   responseBody: string;
 };
-type RestOptions = { status: number; closed: boolean };
+type RestOptions = { status: number; closed: boolean; timeout: number };
 
 type Extensions = Record<'http' | 'rest' | 'header' | 'textOf' | 'link' | 'socket', DescExtension>;
 
@@ -51,6 +51,8 @@ export type Operation = {
   hasBody: boolean;
   /** Refuses unknown body keys. */
   closed: boolean;
+  /** In milliseconds, of a call; undefined for the default. */
+  timeoutMs: number | undefined;
   /** JSON name of the response field that is the answer; undefined for all of the message. */
   responseField: string | undefined;
   /** Position of links in the answer; undefined without links. */
@@ -145,6 +147,7 @@ function operationOf(
     status: options.status || 200,
     hasBody: rule.body === '*',
     closed: options.closed,
+    timeoutMs: options.timeout === 0 ? undefined : options.timeout * 1_000,
     responseField,
     links: shown(marksOf(method.output, linkOf), responseField),
     texts: {

@@ -57,7 +57,8 @@ export function transcoder(
       const metadata = { ...options.metadata, ...ignoredMetadata(ignored) };
       return call(messageOf(method.input, wanted), { ...options, metadata });
     };
-    const options = must(ctx.state.call, 'a key');
+    const callOptions = must(ctx.state.call, 'a key');
+    const options = (timeoutMs = operation.timeoutMs) => callOptions(timeoutMs);
     const answer = await waiting(request, { send, options, draining }).catch((error: unknown) => {
       throw 'idempotencyKey' in given ? repeatable(error) : error;
     });

@@ -24,6 +24,11 @@ const TAGS: readonly Tag[] = [
     has: /^\/v1\/functions\b/,
   },
   {
+    name: 'One-shots',
+    description: 'One page, loaded once: its picture, its text, its links.',
+    has: /^\/v1\/(?:screenshot|pdf|content|links|markdown|fetch|search)\b/,
+  },
+  {
     name: 'Contexts',
     description: 'Stored browser profiles, such as logins.',
     has: /^\/v1\/contexts\b/,

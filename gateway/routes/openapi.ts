@@ -22,6 +22,7 @@ import { EXTENSIONS_PATHS } from './files/extensions.ts';
 import { UPLOADS_PATHS } from './files/uploads.ts';
 import { HEALTH_PATHS } from './health.ts';
 import { waitingPart } from './invoke.ts';
+import { contentPart } from './one-shots.ts';
 import { EXAMPLES } from './openapi-examples.ts';
 import { FAILURE, json, keyless, refer } from './openapi-parts.ts';
 import { TAG_LIST, tagged } from './openapi-tags.ts';
@@ -117,7 +118,11 @@ function describeOperation(operation: Operation, described: Described): Schema {
       ? { description: 'Done.' }
       : {
           description: described.comments(method.output),
-          content: { ...json(schema), ...(method.localName === 'getDownload' && DOWNLOAD_CONTENT) },
+          content: {
+            ...json(schema),
+            ...(method.localName === 'getDownload' && DOWNLOAD_CONTENT),
+            ...contentPart(operation),
+          },
         };
   const waits = waitingPart(operation, success);
   const parameters = [...parametersOf(operation, described), ...waits.parameters];

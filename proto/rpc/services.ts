@@ -13,6 +13,7 @@ import { ExtensionServiceService } from '../gen/tabern/v1/extensions.pb.ts';
 import { FunctionServiceService } from '../gen/tabern/v1/functions.pb.ts';
 import { HealthServiceService } from '../gen/tabern/v1/health.pb.ts';
 import { InvocationServiceService } from '../gen/tabern/v1/invocations.pb.ts';
+import { OneShotServiceService } from '../gen/tabern/v1/one_shots.pb.ts';
 import {
   AuditServiceService,
   OperatorConsoleServiceService,
@@ -36,6 +37,7 @@ export const SERVICES = {
   labels: LabelServiceService,
   functions: FunctionServiceService,
   invocations: InvocationServiceService,
+  oneShots: OneShotServiceService,
   webhooks: WebhookServiceService,
   blobs: BlobServiceService,
   runners: RunnerServiceService,

@@ -5,6 +5,7 @@
  */
 import { must } from '../../../proto/common/must.ts';
 import { notFound } from '../../../proto/rpc/errors.ts';
+import { BUILT_IN } from '../../common/built-in.ts';
 import type {
   IdempotencyKey,
   IdempotencyOps,
@@ -69,6 +70,7 @@ export function acceptance(
   { statements, keys, events, sessions, queue }: InvocationDeps & { queue: Queue },
   tx: Transaction,
 ): InSteps<Pick<InvocationOps, 'acceptInvocation'> & Pick<IdempotencyOps, 'findIdempotent'>> {
+  const emit = emitter(events, tx);
   return {
     findIdempotent: (wanted) => findIdempotent(keys, statements, wanted),
     *acceptInvocation(wanted) {
@@ -98,7 +100,7 @@ export function acceptance(
       const row = yield* statements.insert({ ...made, expiresAt });
       if (idempotency) keys.insert({ ...idempotency, projectId, invocationId: id });
       tx.crashPoint('accept-invocation');
-      yield* emitEvent(events, tx, invocationEvent('pending', row));
+      yield* emit('pending', row);
       return row;
     },
   };
@@ -121,6 +123,7 @@ export function invocationTransitions(
   { statements, events, sessions }: Omit<InvocationDeps, 'keys'>,
   tx: Transaction,
 ) {
+  const emit = emitter(events, tx);
   return {
     isPending: statements.isPending,
     endedBy: statements.endedBy,
@@ -129,7 +132,7 @@ export function invocationTransitions(
       const row = yield* statements.start({ id, at });
       if (!row) return undefined;
       yield* sessions.start({ id: row.sessionId, at, expiresAt: row.expiresAt });
-      yield* emitEvent(events, tx, invocationEvent('running', row));
+      yield* emit('running', row);
       return row.expiresAt;
     },
     *end({ id, outcome, leaseId, sessionStartedAt, steps, at }: InvocationEnd): Steps<void> {
@@ -147,9 +150,18 @@ export function invocationTransitions(
       tx.crashPoint('end-invocation');
       const status = sessionEnd(outcome);
       yield* sessions.end({ id: row.sessionId, status, startedAt: sessionStartedAt, at });
-      yield* emitEvent(events, tx, invocationEvent(isSuccess ? 'completed' : 'failed', row));
+      yield* emit(isSuccess ? 'completed' : 'failed', row);
       tx.wake(`invocation:${id}`);
     },
+  };
+}
+
+/** A one-shot has no event: its caller waits for its answer. */
+function emitter(events: EventStatements, tx: Transaction) {
+  return function* (step: Parameters<typeof invocationEvent>[0], row: InvocationRow): Steps<void> {
+    if (row.functionId !== BUILT_IN.functionId) {
+      yield* emitEvent(events, tx, invocationEvent(step, row));
+    }
   };
 }
 

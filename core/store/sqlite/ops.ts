@@ -35,6 +35,7 @@ import { eventStatements, listenerOps } from './webhooks/events.ts';
 import { redeliveryStatements } from './webhooks/redeliveries.ts';
 import { webhookStatements, webhookViews } from './webhooks/webhooks.ts';
 import { buildStatements, buildViews } from './work/builds.ts';
+import { builtInOps } from './work/built-in.ts';
 import { functionOps } from './work/functions.ts';
 import { keyRetention, keyStatements } from './work/idempotency.ts';
 import { invocationStatements, invocationViews } from './work/invocations.ts';
@@ -89,6 +90,7 @@ function views(tx: Tx) {
     ...sessionLogOps(tx),
     ...buildViews(tx),
     ...functionOps(tx),
+    ...builtInOps(tx),
     ...invocationViews(tx),
     ...logViews(tx),
     ...contextOps(tx),

@@ -1,5 +1,6 @@
 /** Projects and API keys in SQLite. Rules of projects: core/store/operations/projects.ts. */
 import { must } from '../../../proto/common/must.ts';
+import { BUILT_IN } from '../../common/built-in.ts';
 import type { ProjectStatements } from '../operations/projects.ts';
 import type {
   ApiKeyRow,
@@ -14,7 +15,9 @@ import { preparedOnce, type Tx } from './engine/transaction.ts';
 
 const COLUMNS = `id, name, default_timeout AS defaultTimeout, concurrency,
   created_at AS createdAt, updated_at AS updatedAt`;
-const BY_ID_OR_NAME = `SELECT ${COLUMNS} FROM projects WHERE id = ? OR name = ?`;
+/** The service's own project has no keys and no limits. */
+const BY_ID_OR_NAME = `
+  SELECT ${COLUMNS} FROM projects WHERE (id = ? OR name = ?) AND id <> '${BUILT_IN.projectId}'`;
 
 /**
  * Of one session that runs: whole minutes, at least one. A bound number is a REAL to SQLite: the

@@ -12,6 +12,9 @@ export const ADVICE: Readonly<Record<Reason, string>> = {
   CROSS_ORIGIN:
     'Open the console over https or at localhost; behind a proxy, set `TABERN_PUBLIC_URL`. ' +
     'Programs send an API key.',
+  ADDRESS_REFUSED:
+    'The page has an address that is not public. The operator can allow it with ' +
+    '`TABERN_BROWSER_ALLOW_CIDRS`.',
   URL_SIGNATURE_INVALID: 'The signed URL was changed. Request a new one.',
   MALFORMED_JSON: 'The body is not valid JSON, or nests deeper than 32 levels.',
   MALFORMED_REQUEST: 'The request is not valid HTTP.',
@@ -68,11 +71,15 @@ export const ADVICE: Readonly<Record<Reason, string>> = {
   INTERNAL:
     'An unexpected error. The log contains the cause, with the `x-request-id` of the response.',
   DATA_CORRUPT: 'A stored file is damaged. Restore it from a [backup](operations.md#backups).',
+  PAGE_UNREACHABLE: 'The page cannot be loaded. The message names what failed.',
+  PAGE_TOO_LARGE: 'The message names the limit, and how to get less.',
   BROWSER_FAILED: 'The browser did not start or was lost. Retry; the log contains the cause.',
   RECORDING_STORE: 'The runner that holds the recording is not reachable. Retry.',
   CORE_UNAVAILABLE: 'The service is starting or stopping. Retry after the time in `Retry-After`.',
   KEYS_NOT_READY: 'Key pairs for contexts are being generated. Retry after a second.',
   STORAGE_FULL: 'The disk is full. Free space: see [Disk space](operations.md#disk-space).',
   DRAINING: 'The service is stopping. Retry after the time in `Retry-After`.',
+  NO_RUNNER: 'All runners are busy. Retry after the time in `Retry-After`.',
+  PAGE_TIMEOUT: 'The message names what was missing. Wait for less, or give a longer `timeout`.',
   DEADLINE: 'The request took too long. Read the object before a retry of a change.',
 };

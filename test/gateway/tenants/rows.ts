@@ -184,6 +184,13 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'GET /v1/functions/invocations/{id}/logs': { path: { id: 'invocation' }, own: 200 },
   'POST /v1/functions/invocations/{id}/cancel': { path: { id: 'invocation' }, own: 200 },
 
+  ...Object.fromEntries(
+    ['screenshot', 'pdf', 'content', 'links'].map((name): [string, Row] => {
+      const body = { html: '<p>', context: { id: '$context' } };
+      return [`POST /v1/${name}`, { body, own: 'not-run', deleted: gone }];
+    }),
+  ),
+
   'POST /v1/webhooks': {
     body: {
       endpoint: 'https://93.184.216.34/new',

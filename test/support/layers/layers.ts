@@ -15,8 +15,8 @@ const FUNCTION_MAX_LINES = 50;
 const LINE_MAX_COLUMNS = 100;
 /** In a larger folder the structure is not visible. */
 const FOLDER_MAX_ENTRIES = 20;
-/** Numbered files whose order is their structure. */
-const SERIES = ['core/store/sqlite/schema'];
+/** Numbered files whose order is their structure; buf wants one folder for a package. */
+const SERIES = ['core/store/sqlite/schema', 'proto/tabern/v1'];
 
 /**
  * Folder -> the folders it may import from; the deepest one that holds the file decides. test may
@@ -57,7 +57,7 @@ const OWNERS: Record<string, readonly string[]> = {
     'runner/jail/egress/ad-filters.ts',
     'gateway/packaging/compile-modules.js',
   ],
-  'chrome-remote-interface': ['runner/browser/', 'runner/machine/'],
+  'chrome-remote-interface': ['runner/browser/', 'runner/machine/', 'runner/one-shots/'],
   esbuild: ['runner/builds/bundle/', 'gateway/packaging/'],
   ws: ['runner/sessions/', 'gateway/'],
   undici: ['gateway/webhooks/'],
@@ -113,6 +113,7 @@ const SKIPPED = [
   'proto/gen',
   'gateway/web/docs/gen',
   'gateway/web/console/gen',
+  'core/functions/one-shots/gen',
   'test/support/projects',
 ];
 

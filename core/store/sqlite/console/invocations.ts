@@ -20,9 +20,13 @@ const COLUMNS = `shown.id AS id, shown.status AS status, shown.created_at AS cre
   shown.version_id AS versionId, shown.session_id AS sessionId,
   CASE shown.status WHEN 'FAILED' THEN shown.cause END AS cause`;
 
-/** Without those of deleted functions. CROSS JOIN keeps the order of the tables. */
+/**
+ * Without those of deleted functions and of the service's own. CROSS JOIN keeps the order of the
+ * tables.
+ */
 const JOINS = `
   CROSS JOIN functions ON functions.id = found.function_id AND functions.deleted_at IS NULL
+    AND functions.project_id = found.project_id
   CROSS JOIN invocations AS shown INDEXED BY invocations_by_time
     ON shown.project_id = found.project_id AND shown.created_at = found.created_at
     AND shown.id = found.id`;

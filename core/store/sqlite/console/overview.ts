@@ -85,6 +85,7 @@ function failingFunctions(tx: Tx): (projectId: string, since: number) => Failing
   const named = row<[string], { name: string; cause: string | null }>(`
     SELECT functions.name AS name, cause FROM invocations
     JOIN functions ON functions.id = function_id AND functions.deleted_at IS NULL
+      AND functions.project_id = invocations.project_id
     WHERE invocations.id = ?`);
   return (projectId, since) => {
     const byFunction = Object.values(

@@ -30,10 +30,14 @@ const COLUMNS = `sessions.id AS id, sessions.status AS status, sessions.region A
     SELECT 1 FROM jobs WHERE released_at IS NOT NULL
       AND jobs.id = COALESCE(invocations.id, sessions.id)) AS isReleased, ${LABELS_OF_SESSION}`;
 
-/** The unique index of invocations (session_id). Those of deleted functions are not shown. */
+/**
+ * The unique index of invocations (session_id). Those of deleted functions, and of the service's
+ * own, are not shown.
+ */
 const JOINS = `
   LEFT JOIN invocations ON invocations.session_id = sessions.id
-  LEFT JOIN functions ON functions.id = invocations.function_id AND deleted_at IS NULL`;
+  LEFT JOIN functions ON functions.id = invocations.function_id AND deleted_at IS NULL
+    AND functions.project_id = invocations.project_id`;
 
 /** Index labels_by_name. */
 const LABEL_ID = `(SELECT labels.id FROM labels

@@ -1,4 +1,5 @@
 /** Invocations in SQLite. Their transitions: core/store/operations/invocations.ts. */
+import { BUILT_IN } from '../../../common/built-in.ts';
 import type { InvocationStatements } from '../../operations/invocations.ts';
 import { INVOCATION, openStates, statesBefore } from '../../operations/states.ts';
 import type { InvocationOps } from '../../types/invocations.ts';
@@ -16,7 +17,8 @@ const columns = (results: string) => `id, project_id AS projectId, function_id A
   cause, timeout_ms AS timeoutMs, created_at AS createdAt, updated_at AS updatedAt,
   started_at AS startedAt, ended_at AS endedAt, expires_at AS expiresAt`;
 
-const COLUMNS = columns('results');
+export const INVOCATION_COLUMNS = columns('results');
+const COLUMNS = INVOCATION_COLUMNS;
 /** Of a page: without results that are large. */
 const LISTED_COLUMNS = columns(
   `CASE WHEN length(results) <= ${LISTED_RESULTS_MAX} THEN results END`,
@@ -47,6 +49,7 @@ export const invocationStatements = preparedOnce((tx: Tx): InvocationStatements 
       RETURNING ${COLUMNS}`),
     end: row(`
       UPDATE invocations SET status = @status, results = @results, cause = @cause,
+        params = IIF(function_id = '${BUILT_IN.functionId}', '{}', params),
         steps = @steps, ended_lease_id = @leaseId, ended_at = @at, updated_at = @at
       WHERE id = @id AND status ${inStates(openStates(INVOCATION))}
       RETURNING ${COLUMNS}`),

@@ -1,0 +1,77 @@
+/**
+ * The function that runs one-shots: built in, published by core, run in the function host of the
+ * project that asks. It returns a text: one line of JSON, then the content
+ * (proto/one-shots/messages.ts). A page that fails is an answer too; only a bug throws.
+ */
+import type { Head, OneShotParams } from '../../proto/one-shots/messages.ts';
+import { defineFn } from '../sdk/mod.ts';
+import { Failure } from './failure.ts';
+import { openPage, type Page } from './page.ts';
+import { readHtml, readLinks } from './read.ts';
+import { takeScreenshot } from './screenshot.ts';
+
+/**
+ * In bytes of the JSON that the result is. Ours: that of a handler's result is 6 MiB, of which the
+ * head takes its part.
+ */
+const RESULT_MAX_BYTES = 5.8 * (1 << 20);
+
+type Content = { contentType: string; content: string };
+
+defineFn<OneShotParams>(
+  'one-shots',
+  async ({ session }, params) => {
+    await using page = await openPage(session.connectUrl, params.timeoutMs);
+    try {
+      await page.load(params);
+      const { contentType, content } = await contentOf(page, params);
+      checkSize(content);
+      return answerOf({ page: await page.seen(), contentType }, content);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      const { kind, message, field } = error;
+      return answerOf({ page: await page.seen(), failure: { kind, message, field } }, '');
+    }
+  },
+  { isolation: 'warm' },
+);
+
+async function contentOf(page: Page, params: OneShotParams): Promise<Content> {
+  const { selector } = params;
+  switch (params.action) {
+    case 'screenshot': {
+      const { screenshot = { fullPage: false, format: 'png' } } = params;
+      const content = await takeScreenshot(page, params, screenshot);
+      return { contentType: `image/${screenshot.format}`, content };
+    }
+    case 'pdf': {
+      const { data } = await page.send('Page.printToPDF', params.pdf).catch(printFailure);
+      return { contentType: 'application/pdf', content: data };
+    }
+    case 'content':
+      return { contentType: 'text/html; charset=utf-8', content: await readHtml(page, selector) };
+    case 'links':
+      return { contentType: 'text/plain', content: await readLinks(page, selector) };
+  }
+}
+
+/** Chrome alone knows how many pages there are. */
+function printFailure(error: unknown): never {
+  if (error instanceof Failure || !/range/i.test((error as Error).message)) throw error;
+  throw new Failure('field', 'names no page of the document.', 'pageRanges');
+}
+
+function answerOf(head: Head, content: string): string {
+  return `${JSON.stringify(head)}\n${content}`;
+}
+
+/** Base64 has no escapes; text may double. */
+function checkSize(content: string): void {
+  if (content.length * 6 <= RESULT_MAX_BYTES) return;
+  const bytes = Buffer.byteLength(JSON.stringify(content));
+  if (bytes <= RESULT_MAX_BYTES) return;
+  const advice =
+    'ask for less: jpeg or webp, a smaller viewport, fewer pages, or one element by selector';
+  const size = `${(bytes / (1 << 20)).toFixed(1)} MiB`;
+  throw new Failure('large', `The answer has ${size}; the limit is 5.8 MiB encoded: ${advice}.`);
+}
