@@ -79,6 +79,7 @@ const WAIT_MS = 3_600_000;
 const NEW_WORK: ReadonlySet<string> = new Set([
   ...['createSession', 'copySession', 'invokeFunction', 'createBuild'],
   ...['takeScreenshot', 'printPdf', 'readContent', 'readLinks'],
+  ...['readMarkdown', 'fetchResource'],
   ...['createContext', 'createExtension', 'createWebhook'],
 ]);
 

@@ -39,6 +39,8 @@ await build({
   minifySyntax: true,
   legalComments: 'eof',
   banner: { js: REQUIRE },
+  // it is given documents; the other build brings a parser of text
+  alias: { turndown: 'turndown/lib/turndown.browser.es.js' },
   plugins: [WITHOUT_PROTOCOL],
   logLevel: 'warning',
 });

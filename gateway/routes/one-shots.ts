@@ -22,6 +22,7 @@ const CONTENTS: Readonly<Record<string, Content>> = {
   },
   printPdf: { member: 'data', isBase64: true, types: ['application/pdf'] },
   readContent: { member: 'content', isBase64: false, types: ['text/html'] },
+  readMarkdown: { member: 'markdown', isBase64: false, types: ['text/markdown'] },
 };
 /** Also those without another content than JSON. */
 const ROUTES: Readonly<Record<string, string>> = {
@@ -29,6 +30,7 @@ const ROUTES: Readonly<Record<string, string>> = {
   '/v1/pdf': 'printPdf',
   '/v1/content': 'readContent',
   '/v1/links': 'readLinks',
+  '/v1/markdown': 'readMarkdown',
 };
 
 type Answer = {

@@ -13,6 +13,8 @@ export const EXAMPLES: Readonly<Record<string, object>> = {
   takeScreenshot: { url: 'https://example.com/', viewport: { width: 1280, height: 800 } },
   printPdf: { url: 'https://example.com/', format: 'a4', printBackground: true },
   readContent: { url: 'https://example.com/', waitUntil: 'networkidle' },
+  readMarkdown: { url: 'https://example.com/' },
+  fetchResource: { url: 'https://example.com/', format: 'markdown', allowRedirects: true },
   readLinks: { url: 'https://example.com/' },
   createContext: { name: 'shop' },
   invokeFunction: { params: { url: 'https://example.com/' } },

@@ -4,7 +4,7 @@
  * size it limits: a tenant's process may have written any result.
  */
 
-export type Action = 'screenshot' | 'pdf' | 'content' | 'links';
+export type Action = 'screenshot' | 'pdf' | 'content' | 'links' | 'markdown' | 'fetch';
 
 export type WaitUntil = 'load' | 'domcontentloaded' | 'networkidle';
 
@@ -37,6 +37,7 @@ export type OneShotParams = {
   selector?: string | undefined;
   screenshot?: ScreenshotParams;
   pdf?: PdfParams;
+  fetch?: FetchParams;
 };
 
 export type ScreenshotParams = {
@@ -59,6 +60,19 @@ export type PdfParams = {
   marginLeft: number;
 };
 
+export type FetchParams = {
+  allowRedirects: boolean;
+  /** HTML as markdown; another content as it is. */
+  asMarkdown: boolean;
+};
+
+/** Of a resource that was fetched. `encoding`: of the body as it was sent; base64 for no text. */
+export type Response = {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  encoding: string;
+};
+
 /** The page that was loaded; of a failure, as far as it came. */
 export type Seen = { url: string; title: string; status?: number | undefined };
 
@@ -73,6 +87,8 @@ export type Head = {
   page: Seen;
   /** Of the content; base64 where it is not text. */
   contentType?: string;
+  /** Of a fetch. */
+  response?: Response | undefined;
   failure?: { kind: FailureKind; message: string; field?: string | undefined };
 };
 

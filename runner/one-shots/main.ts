@@ -6,6 +6,8 @@
 import type { Head, OneShotParams } from '../../proto/one-shots/messages.ts';
 import { defineFn } from '../sdk/mod.ts';
 import { Failure } from './failure.ts';
+import { fetchResource, textOf } from './fetch.ts';
+import { markdownOf } from './markdown.ts';
 import { openPage, type Page } from './page.ts';
 import { readHtml, readLinks } from './read.ts';
 import { takeScreenshot } from './screenshot.ts';
@@ -16,7 +18,10 @@ import { takeScreenshot } from './screenshot.ts';
  */
 const RESULT_MAX_BYTES = 5.8 * (1 << 20);
 
-type Content = { contentType: string; content: string };
+/** What is read as HTML for markdown; all else stays as it is. */
+const HTML = /^(?:text\/html|application\/xhtml\+xml)$/;
+
+type Content = Pick<Head, 'response'> & { contentType: string; content: string };
 
 defineFn<OneShotParams>(
   'one-shots',
@@ -24,9 +29,9 @@ defineFn<OneShotParams>(
     await using page = await openPage(session.connectUrl, params.timeoutMs);
     try {
       await page.load(params);
-      const { contentType, content } = await contentOf(page, params);
+      const { content, ...head } = await contentOf(page, params);
       checkSize(content);
-      return answerOf({ page: await page.seen(), contentType }, content);
+      return answerOf({ page: await page.seen(), ...head }, content);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       const { kind, message, field } = error;
@@ -52,7 +57,27 @@ async function contentOf(page: Page, params: OneShotParams): Promise<Content> {
       return { contentType: 'text/html; charset=utf-8', content: await readHtml(page, selector) };
     case 'links':
       return { contentType: 'text/plain', content: await readLinks(page, selector) };
+    case 'markdown': {
+      const html = await readHtml(page, selector);
+      const { url } = await page.seen();
+      const content = markdownOf(html, { url, isPart: selector !== undefined });
+      return { contentType: 'text/markdown; charset=utf-8', content };
+    }
+    case 'fetch':
+      return await fetched(page, params);
   }
+}
+
+async function fetched(
+  page: Page,
+  { url = '', fetch = { allowRedirects: false, asMarkdown: false } }: OneShotParams,
+): Promise<Content> {
+  const found = await fetchResource(page, url, fetch);
+  const { response, contentType } = found;
+  const content = textOf(found);
+  if (!fetch.asMarkdown || !HTML.test(contentType)) return { response, contentType, content };
+  const markdown = markdownOf(content, { url: found.url, isPart: false });
+  return { response, contentType: 'text/markdown', content: markdown };
 }
 
 /** Chrome alone knows how many pages there are. */

@@ -115,6 +115,7 @@ async function load(tab: Tab, frameId: string, { params, progress, over }: Loadi
   const { send } = tab;
   progress.awaited = 'its first answer';
   await Promise.all(setUp(tab, params));
+  if (params.action === 'fetch') return; // it navigates itself
   progress.names.clear();
   if (url === undefined) await send('Page.setDocumentContent', { frameId, html });
   else {

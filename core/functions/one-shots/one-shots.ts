@@ -1,9 +1,11 @@
 /** One-shots: one page, loaded once in a session of its own (README.md). */
-import type {
-  OneShotServiceService,
-  PageLink,
-  PdfMargins,
-  PrintPdfRequest,
+import {
+  type FetchResourceRequest,
+  type FetchResourceResponse,
+  type OneShotServiceService,
+  type PageLink,
+  type PdfMargins,
+  type PrintPdfRequest,
   ReadContentRequest,
 } from '../../../proto/gen/tabern/v1/one_shots.pb.ts';
 import {
@@ -13,7 +15,7 @@ import {
   type OneShotParams,
   type PdfParams,
 } from '../../../proto/one-shots/messages.ts';
-import { invalidField } from '../../../proto/rpc/errors.ts';
+import { Fault, invalidField } from '../../../proto/rpc/errors.ts';
 import { inRange } from '../../api/checks.ts';
 import type { ProjectCaller, Service } from '../../api/interceptors.ts';
 import type { BlobFiles } from '../../files/blob-files.ts';
@@ -39,6 +41,9 @@ const PAPERS = {
   a5: [5.83, 8.27],
   a6: [4.13, 5.83],
 } as const;
+const FORMATS = ['raw', 'markdown'] as const;
+/** Of a fetch, which has none of a page's options. */
+const NO_OPTIONS = ReadContentRequest.create();
 const PAPER_NAMES = Object.keys(PAPERS) as (keyof typeof PAPERS)[];
 const MARGIN = { max: 5, unit: ' inches' };
 const MARGIN_USUAL = 0.4;
@@ -87,11 +92,41 @@ export function oneShotService(
 
     readContent: (request, caller) => read(request, 'content', caller),
 
+    async readMarkdown(request, caller) {
+      const { content, ...shown } = await read(request, 'markdown', caller);
+      return { ...shown, markdown: content };
+    },
+
+    fetchResource: (request, caller) => fetchResource(deps, request, caller),
+
     async readLinks(request, caller) {
       const { content, sessionId, page } = await read(request, 'links', caller);
       return { sessionId, page, links: linksOf(content) };
     },
   };
+}
+
+/** Its defaults are those of the published service: one request, checked certificates. */
+async function fetchResource(
+  deps: RunDeps,
+  request: FetchResourceRequest,
+  caller: ProjectCaller,
+): Promise<FetchResourceResponse> {
+  const { url, allowRedirects = false, allowInsecureSsl = false, proxies } = request;
+  if (request.format === 'json') {
+    const message = 'The format json is not served here; take markdown, and extract from that.';
+    throw new Fault('NOT_IMPLEMENTED', message);
+  }
+  const format = oneOf('format', request.format, { all: FORMATS, usual: 'raw' });
+  if (request.schema !== undefined) throw invalidField('schema', 'is for the format json.');
+  const fetch = { allowRedirects, asMarkdown: format === 'markdown' };
+  const params = { ...pageParams({ ...NO_OPTIONS, url }, 'fetch'), fetch };
+  const ignoring = { ignoreCertificateErrors: allowInsecureSsl };
+  const session = sessionParams({ ...NO_OPTIONS, proxies }, 'fetch', ignoring);
+  const found = await runOneShot(deps, { params, session }, caller);
+  const { sessionId: id, content, contentType, response } = found;
+  const { status: statusCode, encoding, headers } = response;
+  return { id, content, contentType, encoding, headers, statusCode };
 }
 
 function pdfParams(request: PrintPdfRequest): PdfParams {

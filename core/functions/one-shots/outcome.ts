@@ -3,14 +3,27 @@
  * written in a tenant's process, so it may be any JSON: it is a text, of which the head alone is
  * parsed, within its limit, and each member is checked.
  */
-import { type FailureKind, HEAD_MAX_CHARS, type Seen } from '../../../proto/one-shots/messages.ts';
+import {
+  type FailureKind,
+  HEAD_MAX_CHARS,
+  type Response,
+  type Seen,
+} from '../../../proto/one-shots/messages.ts';
 import { Fault, invalidField, type Reason } from '../../../proto/rpc/errors.ts';
 import type { InvocationCause, InvocationRow } from '../../store/types/invocations.ts';
 
-export type OneShot = { sessionId: string; page: Seen; contentType: string; content: string };
+export type OneShot = {
+  sessionId: string;
+  page: Seen;
+  contentType: string;
+  content: string;
+  /** Of a fetch. */
+  response: Response;
+};
 
 /** In characters. Ours: the sentence and a selector. */
 const MESSAGE_MAX_CHARS = 2_000;
+const NAME_MAX_CHARS = 256;
 const TITLE_MAX_CHARS = 1_000;
 const URL_MAX_CHARS = 64 << 10;
 
@@ -30,12 +43,9 @@ export function oneShotOf({ sessionId, results, cause, startedAt }: InvocationRo
   const head = record(parsed(text.slice(0, end)));
   const page = pageOf(record(head['page']));
   if (head['failure'] !== undefined) throw failureOf(record(head['failure']), page);
-  return {
-    sessionId,
-    page,
-    contentType: words(head['contentType'], 256),
-    content: text.slice(end + 1),
-  };
+  const contentType = words(head['contentType'], NAME_MAX_CHARS);
+  const response = responseOf(record(head['response'] ?? {}));
+  return { sessionId, page, contentType, content: text.slice(end + 1), response };
 }
 
 function failureOf(failure: Record<string, unknown>, page: Seen): Fault {
@@ -74,9 +84,26 @@ function faultOf({ code, message }: InvocationCause, hasStarted: boolean): Fault
 }
 
 function pageOf({ url, title, status }: Record<string, unknown>): Seen {
-  const isStatus = Number.isInteger(status) && Number(status) >= 100 && Number(status) <= 999;
   const page = { url: words(url, URL_MAX_CHARS), title: words(title, TITLE_MAX_CHARS) };
-  return { ...page, status: isStatus ? Number(status) : undefined };
+  return { ...page, status: statusOf(status) };
+}
+
+/** Of an answer that has none: status 0. */
+function responseOf({ status, encoding, headers }: Record<string, unknown>): Response {
+  const texts = Object.entries(Object(headers)).map(([name, value]) => [
+    words(name, NAME_MAX_CHARS),
+    words(value, MESSAGE_MAX_CHARS),
+  ]);
+  return {
+    status: statusOf(status) ?? 0,
+    encoding: words(encoding, NAME_MAX_CHARS),
+    headers: Object.fromEntries(texts),
+  };
+}
+
+function statusOf(status: unknown): number | undefined {
+  const isStatus = Number.isInteger(status) && Number(status) >= 100 && Number(status) <= 999;
+  return isStatus ? Number(status) : undefined;
 }
 
 /** Without control characters, and cut. */

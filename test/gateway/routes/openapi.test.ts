@@ -163,7 +163,8 @@ test('each operation with a JSON body has an example, which the service accepts'
         await until(async () => (await sessions()).length > count);
         return 200;
       };
-      const isCreated = /^\/v1\/(?:sessions(?:\/start)?|screenshot|pdf|content|links)$/.test(path);
+      const isCreated =
+        /^\/v1\/(?:sessions(?:\/start)?|screenshot|pdf|content|links|markdown|fetch)$/.test(path);
       const status = await (isCreated ? Promise.race([answer, accepted()]) : answer);
       assert.ok([200, 201, 404].includes(status), `${verb} ${path}: ${status}`);
       leaving.abort();

@@ -24,7 +24,6 @@ const PENDING = [
   'GET /v1/secrets/keypair',
   'GET /v1/secrets/{}',
   'PATCH /v1/secrets/{}',
-  'POST /v1/fetch',
   'POST /v1/functions/{}/secrets',
   'POST /v1/search',
   'POST /v1/secrets',

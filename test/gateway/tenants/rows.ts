@@ -185,11 +185,14 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'POST /v1/functions/invocations/{id}/cancel': { path: { id: 'invocation' }, own: 200 },
 
   ...Object.fromEntries(
-    ['screenshot', 'pdf', 'content', 'links'].map((name): [string, Row] => {
+    ['screenshot', 'pdf', 'content', 'links', 'markdown'].map((name): [string, Row] => {
       const body = { html: '<p>', context: { id: '$context' } };
       return [`POST /v1/${name}`, { body, own: 'not-run', deleted: gone }];
     }),
   ),
+
+  // it names no object
+  'POST /v1/fetch': { body: { url: 'ftp://a/' }, own: 400 },
 
   'POST /v1/webhooks': {
     body: {
