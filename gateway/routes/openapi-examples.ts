@@ -15,6 +15,7 @@ export const EXAMPLES: Readonly<Record<string, object>> = {
   readContent: { url: 'https://example.com/', waitUntil: 'networkidle' },
   readMarkdown: { url: 'https://example.com/' },
   fetchResource: { url: 'https://example.com/', format: 'markdown', allowRedirects: true },
+  searchWeb: { query: 'the longest river', numResults: 5 },
   readLinks: { url: 'https://example.com/' },
   createContext: { name: 'shop' },
   invokeFunction: { params: { url: 'https://example.com/' } },

@@ -80,6 +80,7 @@ export const REASONS = {
   INTERNAL: { code: Code.INTERNAL, http: 500, retry: 'client' },
   DATA_CORRUPT: { code: Code.DATA_LOSS, http: 500, retry: 'no' },
   PAGE_UNREACHABLE: { code: Code.UNAVAILABLE, http: 502, retry: 'no' },
+  SEARCH_FAILED: { code: Code.UNAVAILABLE, http: 502, retry: 'yes', retryAfterS: 5 },
   PAGE_TOO_LARGE: { code: Code.RESOURCE_EXHAUSTED, http: 502, retry: 'no' },
   BROWSER_FAILED: { code: Code.UNAVAILABLE, http: 502, retry: 'yes', retryAfterS: 1 },
   RECORDING_STORE: { code: Code.UNAVAILABLE, http: 502, retry: 'yes', retryAfterS: 1 },

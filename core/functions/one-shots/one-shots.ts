@@ -22,6 +22,7 @@ import type { BlobFiles } from '../../files/blob-files.ts';
 import { builtIn } from './built-in.ts';
 import { checkSelector, oneOf, type PageRequest, pageParams, sessionParams } from './request.ts';
 import { type RunDeps, runOneShot } from './run.ts';
+import { webSearch } from './search.ts';
 
 type ElementRequest = PageRequest & Pick<ReadContentRequest, 'selector'>;
 
@@ -51,7 +52,7 @@ const SCALE = { min: 0.1, max: 2 };
 const RANGES = /^\s*\d{1,5}(\s*-\s*\d{1,5})?(\s*,\s*\d{1,5}(\s*-\s*\d{1,5})?){0,99}\s*$/;
 
 export function oneShotService(
-  options: Omit<RunDeps, 'version'> & { files: BlobFiles },
+  options: Omit<RunDeps, 'version'> & { files: BlobFiles; searchUrl: string | undefined },
 ): Service<typeof OneShotServiceService, ProjectCaller> {
   const deps = { ...options, version: builtIn(options) };
 
@@ -97,6 +98,7 @@ export function oneShotService(
       return { ...shown, markdown: content };
     },
 
+    searchWeb: webSearch(options.searchUrl),
     fetchResource: (request, caller) => fetchResource(deps, request, caller),
 
     async readLinks(request, caller) {

@@ -72,6 +72,7 @@ export const ADVICE: Readonly<Record<Reason, string>> = {
     'An unexpected error. The log contains the cause, with the `x-request-id` of the response.',
   DATA_CORRUPT: 'A stored file is damaged. Restore it from a [backup](operations.md#backups).',
   PAGE_UNREACHABLE: 'The page cannot be loaded. The message names what failed.',
+  SEARCH_FAILED: 'The search engine of the operator did not answer. Retry later.',
   PAGE_TOO_LARGE: 'The message names the limit, and how to get less.',
   BROWSER_FAILED: 'The browser did not start or was lost. Retry; the log contains the cause.',
   RECORDING_STORE: 'The runner that holds the recording is not reachable. Retry.',

@@ -101,6 +101,10 @@ const TABLE = {
   RUNNER_TOKEN: text(RUNNER, 'token of runners for core; a file in <data>/keys when absent', {
     isSecret: true,
   }),
+  SEARCH_URL: url(
+    CORE,
+    'address of a SearXNG with the format json, for POST /v1/search; 501 without',
+  ),
   DURABILITY: choice(
     CORE,
     'full survives a power cut; normal may lose the last second, and is faster',

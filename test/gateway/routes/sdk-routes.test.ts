@@ -25,7 +25,6 @@ const PENDING = [
   'GET /v1/secrets/{}',
   'PATCH /v1/secrets/{}',
   'POST /v1/functions/{}/secrets',
-  'POST /v1/search',
   'POST /v1/secrets',
 ];
 

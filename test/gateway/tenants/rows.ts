@@ -194,6 +194,8 @@ export const ROWS: Readonly<Record<string, Row>> = {
   // it names no object
   'POST /v1/fetch': { body: { url: 'ftp://a/' }, own: 400 },
 
+  'POST /v1/search': { body: { query: 'inn' }, own: 501 },
+
   'POST /v1/webhooks': {
     body: {
       endpoint: 'https://93.184.216.34/new',

@@ -3,7 +3,7 @@ import Client from '@browserbasehq/sdk';
 import { suite } from 'uvu';
 import { equal, is, match, not, ok } from 'uvu/assert';
 import { startPages } from '../../support/servers/pages.ts';
-import { type Stack, shareStack } from '../../support/service/stack.ts';
+import { boot, type Stack, shareStack } from '../../support/service/stack.ts';
 
 const journey = suite('journey/functions/fetch');
 const service = shareStack({ env: { TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.1/32' } });
@@ -118,6 +118,16 @@ journey('a hostile page ends its own request alone', async () => {
   match(answers[1] ?? '', /^504 .*Endless/);
   match(answers[2] ?? '', /^502 .*the limit for markdown is 2097152/);
   is(await markdown(stack, { html: '<p>after' }), 'after');
+});
+
+journey('a search is made by the operator’s engine, and is a 501 without one', async () => {
+  const { client, pages } = await setUp();
+  await using _ = pages;
+  match(await refusal(client.search.web({ query: 'inn' })), /^501 .*TABERN_SEARCH_URL/);
+  await using stack = await boot({ env: { TABERN_SEARCH_URL: `${pages.url}/engine` } });
+  const searching = new Client({ apiKey: stack.apiKey, baseURL: stack.url, maxRetries: 0 });
+  const { query, results } = await searching.search.web({ query: 'inn', numResults: 1 });
+  equal([query, results.map(({ title }) => title)], ['inn', ['The inn']]);
 });
 
 journey('ends the service', () => service.end());

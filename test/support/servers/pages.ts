@@ -37,6 +37,15 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   '/data.json': (response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'x-own': 'yes' }).end('{"a":1}');
   },
+  '/engine/search': (response) => {
+    const results = ['The inn', 'The yard'].map((title) => ({
+      title,
+      url: 'https://inn.example/',
+    }));
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ results }));
+  },
   '/picture': (response) => {
     response
       .writeHead(200, { 'content-type': 'image/gif' })
