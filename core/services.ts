@@ -117,14 +117,7 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
   const secrets = sessionSecrets(sealer);
   const quotas = openQuotas({ store, defaults: config.quotas });
   const invocations = invocationService({ ...work, validator, secrets, quotas, closing });
-  const oneShots = oneShotService({
-    ...work,
-    files,
-    validator,
-    secrets,
-    closing,
-    searchUrl: config.searchUrl,
-  });
+  const oneShots = oneShotService({ ...deps, ...config, secrets });
   const isRevoked = revokedKeys(deps);
   const linked = { sealer, now, isRevoked };
   const links = contextLinks(linked);

@@ -1,7 +1,7 @@
 /**
- * One resource as its server sends it: the navigation of the tab is stopped at the response, and its
- * body is read there, within a limit. No page is shown and no script runs, and the request leaves
- * through the session's browser, proxies and egress.
+ * One resource as its server sends it: the navigation of the tab is stopped at the response, and
+ * its body is read there, within a limit. No page is shown and no script runs, and the request
+ * leaves through the session's browser, proxies and egress.
  */
 import type { FetchParams, Response } from '../../proto/one-shots/messages.ts';
 import { Failure, navigationFailure } from './failure.ts';

@@ -83,7 +83,8 @@ journey('HTML becomes markdown: an article of a page, or all of it', async () =>
   const { client, pages, stack } = await setUp();
   await using _ = pages;
   const words = 'A room has a bed, a table and a window to the yard. '.repeat(12);
-  const article = `<p>${words}</p><p>See <a href="/rooms/1">room 1</a>.</p><pre><code>a\nb</code></pre>`;
+  const code = '<pre><code>a\nb</code></pre>';
+  const article = `<p>${words}</p><p>See <a href="/rooms/1">room 1</a>.</p>${code}`;
   const html = `<title>Rooms</title><nav><a href="/x">menu</a></nav>
     <article><h2>Beds</h2>${article}<ul><li>one</li></ul></article><script>1</script>`;
   const text = await markdown(stack, { html });

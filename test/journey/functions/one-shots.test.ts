@@ -3,11 +3,12 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { suite } from 'uvu';
 import { equal, is, match, ok } from 'uvu/assert';
+import { keyOfNewProject } from '../../support/clients/second-tenant.ts';
 import { until } from '../../support/poll.ts';
 import { selfSigned } from '../../support/servers/certificates.ts';
 import { type Pages, startPages } from '../../support/servers/pages.ts';
 import { operatorOf } from '../../support/service/operator.ts';
-import { type Stack, shareStack } from '../../support/service/stack.ts';
+import { boot, type Stack, shareStack } from '../../support/service/stack.ts';
 
 const journey = suite('journey/functions/one-shots');
 const service = shareStack({ env: { TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.1/32' } });
@@ -300,6 +301,26 @@ journey('a client that leaves cancels its one-shot', async () => {
     const sessions = await stack.call<Session[]>('/v1/sessions');
     return sessions.every(({ endedAt }) => endedAt !== undefined);
   }, 30_000);
+});
+
+journey('a flood of one project leaves another its turn', async () => {
+  await using pages = await startPages();
+  await using stack = await boot({ env: { TABERN_INVOCATIONS_MAX: '2' } });
+  const other = { 'x-svc-api-key': await keyOfNewProject(stack.dataDir) };
+  let ended = 0;
+  const flood = Array.from({ length: 6 }, async () => {
+    await refused(stack, 'content', { url: `${pages.url}/silent`, timeout: 4 });
+    ended += 1;
+  });
+  await until(() => pages.visits.includes('/silent'));
+  const answer = await shoot(stack, 'content', { url: pages.url }, { headers: other });
+  is(answer.status, 200, await answer.text());
+  ok(ended < flood.length, `${ended} of the flood had ended before`);
+  await Promise.all(flood);
+  // nor does one find the other's session
+  const { sessionId } = await asJson<{ sessionId: string }>(stack, 'links', { html: '<p>' });
+  const path = `/v1/sessions/${sessionId}/logs`;
+  is((await stack.fetch(path, { headers: other })).status, 404);
 });
 
 journey('ends the service', () => service.end());
