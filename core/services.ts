@@ -38,8 +38,9 @@ import { downloadService } from './files/downloads.ts';
 import { extensionService } from './files/extensions.ts';
 import { buildHandlers } from './functions/builds.ts';
 import { functionHandlers } from './functions/functions.ts';
-import { invocationService } from './functions/invocations.ts';
+import { type InvocationDeps, invocationService } from './functions/invocations.ts';
 import { oneShotService } from './functions/one-shots/one-shots.ts';
+import { scheduleService } from './functions/schedules/schedules.ts';
 import { backupService } from './maintenance/backup/service.ts';
 import { openDiagnosis } from './maintenance/diagnosis.ts';
 import type { Notices } from './maintenance/notices.ts';
@@ -50,7 +51,7 @@ import { type ConsoleLogins, consoleLoginService } from './projects/console-logi
 import { keyService } from './projects/keys.ts';
 import { operatorService } from './projects/operators.ts';
 import { projectService } from './projects/projects.ts';
-import { openQuotas, type Quotas } from './projects/quotas.ts';
+import type { Quotas } from './projects/quotas.ts';
 import { revokedKeys } from './projects/revoked-keys.ts';
 import { runnerService } from './runners/leases.ts';
 import { labelService } from './sessions/labels.ts';
@@ -80,7 +81,7 @@ const NEW_WORK: ReadonlySet<string> = new Set([
   ...['createSession', 'copySession', 'invokeFunction', 'createBuild'],
   ...['takeScreenshot', 'printPdf', 'readContent', 'readLinks'],
   ...['readMarkdown', 'fetchResource'],
-  ...['createContext', 'createExtension', 'createWebhook'],
+  ...['createContext', 'createExtension', 'createWebhook', 'createSchedule'],
 ]);
 
 export type CoreDeps = {
@@ -89,6 +90,7 @@ export type CoreDeps = {
   sealer: Sealer;
   keys: KeyPool;
   validator: Validator;
+  quotas: Quotas;
   authenticate: Authenticate;
   forgetKey: ForgetKey;
   logins: ConsoleLogins;
@@ -110,13 +112,13 @@ export type CoreDeps = {
 };
 
 export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
-  const { store, files, sealer, keys, validator, now, closing } = deps;
-  const { extensionsMax, leaseMs, queueMax, webhookRule: rule, webhookRatePerS: ratePerS } = config;
-  const work = { store, now, queueMax, waitMs: WAIT_MS };
+  const { store, files, sealer, keys, validator, now, quotas, closing } = deps;
+  const { extensionsMax, leaseMs, webhookRule: rule, webhookRatePerS: ratePerS } = config;
+  const work = invocationDeps(deps, config);
   const functions = { ...buildHandlers(work), ...functionHandlers(deps) };
-  const secrets = sessionSecrets(sealer);
-  const quotas = openQuotas({ store, defaults: config.quotas });
-  const invocations = invocationService({ ...work, validator, secrets, quotas, closing });
+  const { secrets } = work;
+  const invocations = invocationService({ ...work, closing });
+  const schedules = scheduleService({ store, validator, now });
   const oneShots = oneShotService({ ...deps, ...config, secrets });
   const isRevoked = revokedKeys(deps);
   const linked = { sealer, now, isRevoked };
@@ -159,6 +161,7 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     functions: behind(SERVICES.functions, functions, onlyProjects),
     invocations: behind(SERVICES.invocations, invocations, onlyProjects),
     oneShots: behind(SERVICES.oneShots, oneShots, onlyProjects),
+    schedules: behind(SERVICES.schedules, schedules, onlyProjects),
     webhooks: behind(SERVICES.webhooks, webhooks, onlyProjects),
     blobs: behind(SERVICES.blobs, blobService(content), everybody),
     runners: behind(SERVICES.runners, runners, onlyRunners),
@@ -175,6 +178,13 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     consoleShares: consoleShares(behind, deps, { views, sessions }),
     health: behind(SERVICES.health, healthService(deps), onlyGateways),
   };
+}
+
+/** What accepts an invocation: a request or a schedule. */
+export function invocationDeps(deps: CoreDeps, { queueMax }: CoreConfig): InvocationDeps {
+  const { store, now, validator, quotas, sealer } = deps;
+  const secrets = sessionSecrets(sealer);
+  return { store, now, validator, quotas, secrets, queueMax, waitMs: WAIT_MS };
 }
 
 /** An operator login may call all but the RPCs that make logins. */

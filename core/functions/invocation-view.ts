@@ -22,7 +22,17 @@ export function invocationToProto(row: InvocationRow, show: ShowJson): Invocatio
     endedAt: dateOf(row.endedAt),
     expiresAt: new Date(row.expiresAt),
     cause: row.cause === null ? undefined : causeToProto(JSON.parse(row.cause)),
+    trigger: triggerToProto(row),
   };
+}
+
+/** Absent when a request started it. */
+export function triggerToProto({
+  scheduleId,
+  scheduledFor,
+}: Pick<InvocationRow, 'scheduleId' | 'scheduledFor'>): Invocation['trigger'] {
+  if (scheduleId === null) return undefined;
+  return { type: 'schedule', scheduleId, scheduledFor: dateOf(scheduledFor) };
 }
 
 function causeToProto({ code, message, name, stack }: InvocationCause): Invocation['cause'] {

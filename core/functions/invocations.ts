@@ -23,7 +23,7 @@ import { readOffsets } from '../api/pagination.ts';
 import { pathId } from '../common/ids.ts';
 import type { Quotas } from '../projects/quotas.ts';
 import type { VersionRow } from '../store/types/functions.ts';
-import type { InvocationRow } from '../store/types/invocations.ts';
+import type { InvocationRow, NewInvocation } from '../store/types/invocations.ts';
 import type { Store } from '../store/types.ts';
 import {
   merged,
@@ -36,16 +36,32 @@ import { logToProto } from './functions.ts';
 import { idempotencyKey, KEY_KEPT_MS } from './idempotency.ts';
 import { fitting, invocationToProto } from './invocation-view.ts';
 import { jsonOf } from './json-values.ts';
-import { checkPatterns, type NewInvocationDeps, newInvocation } from './new-invocation.ts';
+import {
+  checkPatterns,
+  type NewInvocationDeps,
+  newInvocation,
+  type Starter,
+} from './new-invocation.ts';
 
 /** Levels of nesting. Ours: the limit of REST is lower. */
 const PARAMS_DEPTH_MAX = 100;
 
-type Options = NewInvocationDeps & {
+/** What accepts an invocation: a request or a schedule. */
+export type InvocationDeps = NewInvocationDeps & {
   quotas: Pick<Quotas, 'checkRoom'>;
   /** How long an invocation may wait for a runner. */
   waitMs: number;
-  closing: AbortSignal;
+};
+
+type Options = InvocationDeps & { closing: AbortSignal };
+
+/** An invocation as asked for. */
+export type Asked = {
+  functionId: string;
+  /** The newest when undefined. */
+  versionId: string | undefined;
+  params: SessionParams;
+  sessionCreateParams: SessionParams;
 };
 
 export function invocationService(
@@ -105,40 +121,52 @@ export function invocationService(
 
 /** Creates an invocation, or returns that of a known idempotency key. */
 async function accept(
-  options: Options,
+  options: InvocationDeps,
   request: InvokeFunctionRequest,
   caller: ProjectCaller,
 ): Promise<InvocationRow> {
-  const { store, now, validator, quotas, waitMs } = options;
+  const { store, now } = options;
   const { projectId } = caller;
   const functionId = pathId('functionId', request.functionId);
   const named = request.versionId;
   const versionId = named === undefined ? undefined : pathId('versionId', named);
-  const given = givenParams(request);
+  const params = givenParams(request);
   const over = plainParams(request.sessionCreateParams);
-  const asked = { functionId, versionId, params: given, sessionCreateParams: over };
+  const asked = { functionId, versionId, params, sessionCreateParams: over };
   const idempotency = idempotencyKey(request.idempotencyKey, asked);
   // Checked first: by now a newer version may have another schema, or the queue be full.
   const earlier =
     idempotency && (await store.findIdempotent({ ...idempotency, projectId, at: now() }));
   if (earlier) return earlier;
-  await quotas.checkRoom(projectId, 'RESULT');
-  const version = await findVersion(store, { functionId, versionId, projectId });
-  const session = sessionParams(version, over);
-  await checkPatterns(options, projectId, { session, prefix: 'sessionCreateParams' });
-  const params = JSON.stringify(await validator.params(version, given));
-  const timeoutMs = Number(session['timeout'] ?? INVOCATION_TIMEOUT_DEFAULT_S) * 1_000;
-  const wanted = { functionId, versionId: version.id, params, session, timeoutMs, waitMs };
-  const made = await newInvocation(options, wanted, caller);
+  const made = await askedInvocation(options, asked, caller);
+  const expiresAt = made.at + KEY_KEPT_MS;
   return store.acceptInvocation({
     ...made,
-    ...(idempotency && { idempotency: { ...idempotency, expiresAt: made.at + KEY_KEPT_MS } }),
+    ...(idempotency && { idempotency: { ...idempotency, expiresAt } }),
   });
 }
 
+/** Checks it as a request. Throws INVALID_FIELD, RESOURCE_NOT_FOUND and QUOTA_EXCEEDED. */
+export async function askedInvocation(
+  deps: InvocationDeps,
+  { functionId, versionId, params: given, sessionCreateParams: over }: Asked,
+  starter: Starter,
+): Promise<NewInvocation> {
+  const { store, validator, quotas, waitMs } = deps;
+  const { projectId } = starter;
+  await quotas.checkRoom(projectId, 'RESULT');
+  const version = await findVersion(store, { functionId, versionId, projectId });
+  const session = sessionParams(version, over);
+  await checkPatterns(deps, projectId, { session, prefix: 'sessionCreateParams' });
+  const params = JSON.stringify(await validator.params(version, given));
+  const timeoutMs = Number(session['timeout'] ?? INVOCATION_TIMEOUT_DEFAULT_S) * 1_000;
+  const wanted = { functionId, versionId: version.id, params, session, timeoutMs, waitMs };
+  return newInvocation(deps, wanted, starter);
+}
+
 /** The function's newest version, or the requested one. */
-async function findVersion(
-  store: Store,
+export async function findVersion(
+  store: Pick<Store, 'newestVersion' | 'getVersion'>,
   wanted: { functionId: string; versionId: string | undefined; projectId: string },
 ): Promise<VersionRow> {
   const { functionId, versionId: id, projectId } = wanted;
@@ -172,7 +200,10 @@ async function ended(
 }
 
 /** The size is checked before the text is parsed. */
-function givenParams({ params = {}, paramsJson }: InvokeFunctionRequest): SessionParams {
+export function givenParams({
+  params = {},
+  paramsJson,
+}: Pick<InvokeFunctionRequest, 'params' | 'paramsJson'>): SessionParams {
   const json = paramsJson ?? JSON.stringify(params);
   if (Buffer.byteLength(json) > PARAMS_MAX_BYTES) {
     throw invalidField('params', `must be at most ${PARAMS_MAX_BYTES} bytes of JSON.`);

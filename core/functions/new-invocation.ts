@@ -3,7 +3,7 @@
  */
 import { traceparentIn } from '../../proto/common/tracing.ts';
 import { invalidField } from '../../proto/rpc/errors.ts';
-import type { ProjectCaller } from '../api/interceptors.ts';
+import type { Call } from '../../proto/rpc/local.ts';
 import { newId } from '../common/ids.ts';
 import { type SessionSecrets, withIgnored } from '../sessions/proxy-secrets.ts';
 import { resourcesOf } from '../sessions/session-resources.ts';
@@ -35,6 +35,9 @@ export type Wanted = {
   waitMs: number;
 };
 
+/** A request of the project, or its schedule. */
+export type Starter = { projectId: string; call: Pick<Call, 'metadata'> };
+
 /** Throws INVALID_FIELD for a pattern of a proxy. `prefix` is the field that has the session. */
 export async function checkPatterns(
   { validator }: Pick<NewInvocationDeps, 'validator'>,
@@ -49,7 +52,7 @@ export async function checkPatterns(
 export async function newInvocation(
   { store, now, secrets, queueMax }: NewInvocationDeps,
   { functionId, versionId, params, session, timeoutMs, waitMs }: Wanted,
-  { projectId, call }: ProjectCaller,
+  { projectId, call }: Starter,
 ): Promise<NewInvocation> {
   const { contextId } = await resourcesOf(store, session, projectId);
   const [at, sessionId] = [now(), newId()];

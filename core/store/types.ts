@@ -18,7 +18,7 @@ import type {
 } from './types/deliveries.ts';
 import type { BlobOps, DownloadOps, ExtensionOps, StorageOps } from './types/files.ts';
 import type { BuildOps, FunctionDeletionOps, FunctionOps } from './types/functions.ts';
-import type { CancelOps, IdempotencyOps, InvocationOps } from './types/invocations.ts';
+import type { CancelOps, IdempotencyOps, InvocationOps, ScheduleOps } from './types/invocations.ts';
 import type { LeaseOps, LogOps } from './types/leases.ts';
 import type { LoginOps } from './types/logins.ts';
 import type {
@@ -55,6 +55,7 @@ export type StoreOps = ProjectOps &
   InvocationOps &
   CancelOps &
   IdempotencyOps &
+  ScheduleOps &
   LeaseOps &
   LogOps &
   BlobOps &

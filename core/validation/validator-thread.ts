@@ -1,13 +1,14 @@
 /**
  * The thread that validates values of tenants: params against a schema of the tenant, patterns of
- * proxies and manifests against the service's rules. An endless pattern or schema blocks this
- * thread only, and core/validation/validator.ts ends it.
+ * proxies and manifests against the service's rules; and computes times of their cron texts. An
+ * endless pattern or schema blocks this thread only, and core/validation/validator.ts ends it.
  */
 import { isMainThread, parentPort } from 'node:worker_threads';
 import { must } from '../../proto/common/must.ts';
 import { jsonProblem } from '../../proto/json/json-scan.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { type PlainError, toPlain } from '../store/messages.ts';
+import { lastTime, nextTime } from './cron.ts';
 import { checkManifests } from './manifests.ts';
 import { type Params, paramsChecker, type Schema } from './params-schema.ts';
 import { patternsProblem } from './session-params.ts';
@@ -17,6 +18,8 @@ const CHECKS = {
   manifests: checkManifests,
   patterns: patternsProblem,
   json: jsonProblem,
+  nextTime,
+  lastTime,
   params(version: Schema, params: Params): Params {
     checkParams(version, params); // fills in defaults
     return params;

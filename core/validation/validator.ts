@@ -9,6 +9,7 @@
 import { jsonProblem } from '../../proto/json/json-scan.ts';
 import { asFault, Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { openFairQueue } from '../../proto/sharing/fair-queue.ts';
+import type { Times } from './cron.ts';
 import type { Checked, Manifest } from './manifests.ts';
 import type { Params, Schema } from './params-schema.ts';
 import { hasPatterns, type Problem, type SessionParams } from './session-params.ts';
@@ -58,6 +59,11 @@ export function openValidator({ checkMaxMs = CHECK_MAX_MS, pauseMs = PAUSE_MS } 
       if (text.length <= SCANNED_HERE_MAX) return jsonProblem(text, depthMax);
       return run(projectId, { kind: 'json', args: [text, depthMax] });
     },
+    /** See core/validation/cron.ts; throws INVALID_FIELD. */
+    nextTime: (projectId: string, times: Times, after: number): Promise<number> =>
+      run(projectId, { kind: 'nextTime', args: [times, after] }),
+    lastTime: (projectId: string, times: Times, until: number): Promise<number | undefined> =>
+      run(projectId, { kind: 'lastTime', args: [times, until] }),
     manifests: (projectId: string, found: readonly Manifest[]): Promise<Checked> =>
       run(projectId, { kind: 'manifests', args: [found] }),
     [Symbol.asyncDispose]: () => queue.close(),

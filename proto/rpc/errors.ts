@@ -58,6 +58,7 @@ export const REASONS = {
   TOO_MANY_SECRETS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   TOO_MANY_EXTENSIONS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   TOO_MANY_LABELS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
+  TOO_MANY_SCHEDULES: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   TOO_MANY_WEBHOOKS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   QUOTA_EXCEEDED: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   LEASE_LOST: { code: Code.ABORTED, http: 409, retry: 'no' },

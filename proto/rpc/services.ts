@@ -12,7 +12,10 @@ import { DownloadServiceService } from '../gen/tabern/v1/downloads.pb.ts';
 import { ExtensionServiceService } from '../gen/tabern/v1/extensions.pb.ts';
 import { FunctionServiceService } from '../gen/tabern/v1/functions.pb.ts';
 import { HealthServiceService } from '../gen/tabern/v1/health.pb.ts';
-import { InvocationServiceService } from '../gen/tabern/v1/invocations.pb.ts';
+import {
+  InvocationServiceService,
+  ScheduleServiceService,
+} from '../gen/tabern/v1/invocations.pb.ts';
 import { OneShotServiceService } from '../gen/tabern/v1/one_shots.pb.ts';
 import {
   AuditServiceService,
@@ -38,6 +41,7 @@ export const SERVICES = {
   functions: FunctionServiceService,
   invocations: InvocationServiceService,
   oneShots: OneShotServiceService,
+  schedules: ScheduleServiceService,
   webhooks: WebhookServiceService,
   blobs: BlobServiceService,
   runners: RunnerServiceService,

@@ -13,6 +13,7 @@ import type {
 import type { BuildOutcome, BuiltManifest } from '../types/leases.ts';
 import type { Owned } from '../types/rows.ts';
 import { buildEvent, type EventStatements, emitEvent } from './events.ts';
+import type { ScheduleStatements } from './functions/schedules.ts';
 import type { Queue } from './queue.ts';
 import type { InSteps, Read, Steps, Transaction } from './steps.ts';
 
@@ -63,14 +64,18 @@ export function buildCreation(
 
 /** No invocation is ended for it: its user cancels them, or waits. */
 export function functionDeletion(
-  builds: BuildStatements,
+  deps: { builds: BuildStatements; schedules: Pick<ScheduleStatements, 'removeOf'> },
   { crashPoint }: Transaction,
 ): InSteps<Pick<FunctionDeletionOps, 'deleteFunction'>> {
   return {
     *deleteFunction(wanted) {
+      const { builds, schedules } = deps;
       if (!(yield* builds.isPublished(wanted))) return undefined;
       const open = yield* builds.openInvocations(wanted);
-      if (open === 0) builds.deleteFunction(wanted);
+      if (open === 0) {
+        builds.deleteFunction(wanted);
+        schedules.removeOf(wanted.id);
+      }
       crashPoint('delete-function');
       return { open };
     },

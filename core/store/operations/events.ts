@@ -60,12 +60,16 @@ export function invocationEvent(
   step: 'pending' | 'running' | 'completed' | 'failed',
   row: InvocationRow,
 ): NewEvent {
-  const { id, projectId, params: _, timeoutMs: __, results, cause, ...rest } = row;
+  const { id, projectId, params: _, timeoutMs: __, results, cause, ...shown } = row;
+  const { scheduleId, scheduledFor, ...rest } = shown;
   const data: Record<string, unknown> = { id, ...rest, ...timesOf(row) };
   // Results that exceed the envelope are passed as the beginning of their text, which the envelope
   // cuts: parsing or copying megabytes here would block all operations.
   if (step === 'completed') data['results'] = results === null ? null : parsedIfShort(results);
   if (cause !== null) data['cause'] = JSON.parse(cause);
+  if (scheduleId !== null && scheduledFor !== null) {
+    data['trigger'] = { type: 'schedule', scheduleId, scheduledFor: iso(scheduledFor) };
+  }
   const type = `functions.invocations.${step}`;
   return { type, resourceId: id, projectId, data, at: row.updatedAt };
 }

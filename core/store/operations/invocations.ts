@@ -26,7 +26,13 @@ export type InvocationStatements = {
   /** Whether the version's function was not deleted. */
   isRunnable(versionId: string): Read<boolean>;
   /** PENDING. */
-  insert(invocation: NewInvocation & { expiresAt: number }): Read<InvocationRow>;
+  insert(
+    invocation: Omit<NewInvocation, 'trigger'> & {
+      expiresAt: number;
+      scheduleId: string | null;
+      scheduledFor: number | null;
+    },
+  ): Read<InvocationRow>;
   /** Of a function that was not deleted. */
   read(wanted: Owned): Read<InvocationRow | undefined>;
   isPending(id: string): Read<boolean>;
@@ -74,7 +80,7 @@ export function acceptance(
   return {
     findIdempotent: (wanted) => findIdempotent(keys, statements, wanted),
     *acceptInvocation(wanted) {
-      const { idempotency, ...made } = wanted;
+      const { idempotency, trigger, ...made } = wanted;
       const { id, projectId, sessionId, sessionParams, waitUntil, at } = made;
       const { queueMax, traceparent } = made;
       if (idempotency) {
@@ -97,7 +103,8 @@ export function acceptance(
         params: sessionParams,
         expiresAt,
       });
-      const row = yield* statements.insert({ ...made, expiresAt });
+      const { scheduleId = null, scheduledFor = null } = trigger ?? {};
+      const row = yield* statements.insert({ ...made, expiresAt, scheduleId, scheduledFor });
       if (idempotency) keys.insert({ ...idempotency, projectId, invocationId: id });
       tx.crashPoint('accept-invocation');
       yield* emit('pending', row);

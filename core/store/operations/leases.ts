@@ -10,7 +10,7 @@
  */
 import type { Holder, LeasedWork, LeaseOps } from '../types/leases.ts';
 import type { BuildTransitions } from './builds.ts';
-import { outcomeFor } from './cancel.ts';
+import { outcomeFor } from './functions/cancel.ts';
 import type { InvocationTransitions } from './invocations.ts';
 import { ENDING_GRACE_MS, type Job, type Queue } from './queue.ts';
 import type { SessionTransitions } from './sessions.ts';

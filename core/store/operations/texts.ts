@@ -1,6 +1,6 @@
 /** Texts of operations for users: causes, reasons of an end, and faults. */
 import { Fault } from '../../../proto/rpc/errors.ts';
-import type { InvocationCause } from '../types/invocations.ts';
+import type { InvocationCause, ScheduleOutcome } from '../types/invocations.ts';
 import type { WorkKind } from '../types/leases.ts';
 
 export type Cause = { code: 'INTERNAL_ERROR' | 'TIMED_OUT'; message: string };
@@ -11,6 +11,20 @@ export const CANCELLED: InvocationCause = {
   message: 'The invocation was cancelled.',
   name: 'Cancelled',
 };
+
+/** Of a schedule with `overlap: 'skip'`. */
+export const OVERLAPPED = {
+  status: 'skipped',
+  reason: 'overlap',
+  message: 'The last invocation of the schedule had not ended.',
+} satisfies Omit<ScheduleOutcome, 'scheduledFor'>;
+
+/** Of a schedule with `catchUp: 'none'`. */
+export const MISSED = {
+  status: 'skipped',
+  reason: 'missed',
+  message: 'The service did not run at that time.',
+} satisfies Omit<ScheduleOutcome, 'scheduledFor'>;
 
 export const RUNNER_LOST: Cause = { code: 'INTERNAL_ERROR', message: 'The runner was lost.' };
 export const NOT_ENDED_IN_TIME: Cause = {

@@ -5,8 +5,9 @@ import {
   buildTransitions,
   functionDeletion,
 } from './builds.ts';
-import { cancellation } from './cancel.ts';
 import type { EventStatements } from './events.ts';
+import { cancellation } from './functions/cancel.ts';
+import { type ScheduleStatements, scheduleOperations } from './functions/schedules.ts';
 import {
   acceptance,
   type InvocationStatements,
@@ -34,12 +35,13 @@ export type WorkStatements = {
   invocations: InvocationStatements;
   builds: BuildStatements;
   keys: KeyStatements;
+  schedules: ScheduleStatements;
   events: EventStatements;
   items: WorkItemStatements;
 };
 
 export function workOperations(statements: WorkStatements, tx: Transaction) {
-  const { keys, events, labels } = statements;
+  const { keys, events, labels, schedules } = statements;
   const queue = queueOperations(statements.queue, tx);
   const sessions = sessionTransitions({ sessions: statements.sessions, events, labels }, tx);
   const ofInvocations = { statements: statements.invocations, keys, events, sessions };
@@ -47,14 +49,17 @@ export function workOperations(statements: WorkStatements, tx: Transaction) {
   const builds = buildTransitions({ builds: statements.builds, events }, tx);
   const leased = { leases: statements.leases, queue, invocations, builds, sessions };
   const itemOf = workItems(statements.items);
+  const accepted = acceptance({ ...ofInvocations, queue }, tx);
+  const accept = accepted.acceptInvocation;
   return {
     ...holderOperations(leased),
     ...outcomeOperations({ ...leased, itemOf }, tx),
     ...cancellation({ statements: statements.invocations, invocations, queue }, tx),
     ...sessionLifecycle({ statements: statements.sessions, sessions, queue }, tx),
     ...labelOperations({ labels, sessions: statements.sessions }),
-    ...acceptance({ ...ofInvocations, queue }, tx),
+    ...accepted,
+    ...scheduleOperations({ schedules, accept }, tx),
     ...buildCreation({ builds: statements.builds, queue }, tx),
-    ...functionDeletion(statements.builds, tx),
+    ...functionDeletion({ builds: statements.builds, schedules }, tx),
   };
 }

@@ -43,6 +43,7 @@ import { labelOps, labelStatements } from './work/labels.ts';
 import { leaseStatements } from './work/leases.ts';
 import { logStatements, logViews } from './work/logs.ts';
 import { queueStatements } from './work/queue.ts';
+import { scheduleStatements, scheduleViews } from './work/schedules.ts';
 import { sessionLogOps, sessionLogStatements } from './work/session-logs.ts';
 import { sessionOps, sessionStatements } from './work/sessions.ts';
 import { workItemStatements } from './work/work-items.ts';
@@ -92,6 +93,7 @@ function views(tx: Tx) {
     ...functionOps(tx),
     ...builtInOps(tx),
     ...invocationViews(tx),
+    ...scheduleViews(tx),
     ...logViews(tx),
     ...contextOps(tx),
     ...blobOps(tx),
@@ -121,6 +123,7 @@ function workStatements(tx: Tx): WorkStatements {
     invocations: invocationStatements(tx),
     builds: buildStatements(tx),
     keys: keyStatements(tx),
+    schedules: scheduleStatements(tx),
     events: eventStatements(tx),
     items: workItemStatements(tx),
   };

@@ -1,9 +1,10 @@
 /**
- * Moves all stored times in one transaction when core's clock is set. There are three kinds of
+ * Moves all stored times in one transaction when core's clock is set. There are four kinds of
  * times; the order within a column never changes:
  *   happened   not later than now: a step forward does not change it
  *   due        a future time moves by the step; a past one is as happened
  *   begun      always moves by the step: durations are computed from it
+ *   planned    a time of the calendar, which no step moves: after a step back it is computed again
  * Other operations wait meanwhile, so columns behind a result or another long text are read in open
  * and young rows only.
  */
@@ -34,6 +35,7 @@ export const HAPPENED: Columns = {
   projects: ['created_at', 'updated_at'],
   recordings: ['created_at', 'requested_at', 'completed_at'],
   runners: ['updated_at'],
+  schedules: ['created_at', 'updated_at', 'last_run_at'],
   session_log_heads: ['at', 'full_at'],
   session_logs: ['at'],
   sessions: ['created_at', 'updated_at', 'started_at', 'ended_at'],
@@ -57,6 +59,7 @@ export const BEGUN: Columns = {
   heartbeat: ['at'],
   webhooks: ['first_failure_at', 'last_attempt_at'],
 };
+export const PLANNED: Columns = { schedules: ['next_run_at'] };
 /** Short-lived: a row whose id is older than a day has no time later than now. */
 const SHORT = ['blobs', 'builds', 'downloads', 'events', 'invocations', 'sessions', 'versions'];
 /** Open work has a row in `jobs`; an invocation's session is open as long as the invocation. */
@@ -76,7 +79,7 @@ export const hasOldId = (id: string): string => `(${id} < @beforeId OR ${id} > @
 
 export function timeOps({ db, crashPoint }: Pick<Tx, 'db' | 'crashPoint'>): TimeOps {
   const always = [...begun(), ...due()].map((sql) => db.prepare<[object]>(sql));
-  const back = happened().map((sql) => db.prepare<[object]>(sql));
+  const back = [...happened(), REPLAN].map((sql) => db.prepare<[object]>(sql));
   return {
     moveTimes({ from, to }) {
       const youngId = idAt(Math.min(from, to) - DAY_MS);
@@ -87,6 +90,10 @@ export function timeOps({ db, crashPoint }: Pick<Tx, 'db' | 'crashPoint'>): Time
     },
   };
 }
+
+/** Core computes the next time from now on: core/functions/schedules/run-due.ts. */
+const REPLAN = `
+  UPDATE schedules SET next_run_at = @to, is_planned = 0 WHERE next_run_at IS NOT NULL`;
 
 const along = (name: string): string => `${name} = ${name} + @to - @from`;
 

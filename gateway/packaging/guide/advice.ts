@@ -47,6 +47,7 @@ export const ADVICE: Readonly<Record<Reason, string>> = {
   TOO_MANY_API_KEYS: 'Revoke a key that is not needed.',
   TOO_MANY_EXTENSIONS: 'Delete an extension, or ask the operator to raise `TABERN_EXTENSIONS_MAX`.',
   TOO_MANY_LABELS: 'Delete a label that is not needed.',
+  TOO_MANY_SCHEDULES: 'Delete a schedule.',
   TOO_MANY_WEBHOOKS: 'Delete a webhook.',
   QUOTA_EXCEEDED:
     'Delete stored data, or raise the quota of the project with `tabern projects limits`.',

@@ -10,7 +10,7 @@ import { signedPaths } from '../../../core/files/url-signature.ts';
 import { purgeOld } from '../../../core/maintenance/retention.ts';
 import { retentionTable } from '../../../core/maintenance/retention-table.ts';
 import { migrate } from '../../../core/store/sqlite/engine/migrate.ts';
-import { BEGUN, DUE, HAPPENED } from '../../../core/store/sqlite/times.ts';
+import { BEGUN, DUE, HAPPENED, PLANNED } from '../../../core/store/sqlite/times.ts';
 import type { Store } from '../../../core/store/types.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
@@ -45,7 +45,7 @@ test('every column with a time is moved', () => {
         OR columns.name GLOB '*_due' OR columns.name GLOB '*_before')`)
     .pluck()
     .all();
-  const moved = [HAPPENED, DUE, BEGUN].flatMap((kind) =>
+  const moved = [HAPPENED, DUE, BEGUN, PLANNED].flatMap((kind) =>
     Object.entries(kind).flatMap(([table, names]) => names.map((name) => `${table}.${name}`)),
   );
   assert.equal(columns.filter((name) => !OTHERS.includes(name)).sort(), moved.sort());

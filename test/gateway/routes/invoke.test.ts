@@ -26,6 +26,7 @@ function made(more: Partial<Invocation> = {}): Invocation {
     status: 'PENDING',
     results: undefined,
     cause: undefined,
+    trigger: undefined,
     endedAt: undefined,
     createdAt: T,
     updatedAt: T,

@@ -70,6 +70,7 @@ for (const [name, open] of Object.entries(TRANSPORTS)) {
                 endedAt: undefined,
                 expiresAt: at,
                 cause: undefined,
+                trigger: undefined,
               },
             };
           },

@@ -15,7 +15,8 @@ const LISTED_RESULTS_MAX = 64 << 10;
 const columns = (results: string) => `id, project_id AS projectId, function_id AS functionId,
   version_id AS versionId, session_id AS sessionId, region, status, params, ${results} AS results,
   cause, timeout_ms AS timeoutMs, created_at AS createdAt, updated_at AS updatedAt,
-  started_at AS startedAt, ended_at AS endedAt, expires_at AS expiresAt`;
+  started_at AS startedAt, ended_at AS endedAt, expires_at AS expiresAt,
+  schedule_id AS scheduleId, scheduled_for AS scheduledFor`;
 
 export const INVOCATION_COLUMNS = columns('results');
 const COLUMNS = INVOCATION_COLUMNS;
@@ -36,9 +37,9 @@ export const invocationStatements = preparedOnce((tx: Tx): InvocationStatements 
       WHERE versions.id = ? AND functions.deleted_at IS NULL`),
     insert: returned(`
       INSERT INTO invocations (id, project_id, function_id, version_id, session_id, region, status,
-        params, timeout_ms, created_at, updated_at, expires_at)
+        params, timeout_ms, created_at, updated_at, expires_at, schedule_id, scheduled_for)
       VALUES (@id, @projectId, @functionId, @versionId, @sessionId, @region, 'PENDING',
-        @params, @timeoutMs, @at, @at, @expiresAt)
+        @params, @timeoutMs, @at, @at, @expiresAt, @scheduleId, @scheduledFor)
       RETURNING ${COLUMNS}`),
     read: row(BY_ID),
     isPending: exists(`SELECT 1 FROM invocations WHERE id = ? AND status = 'PENDING'`),

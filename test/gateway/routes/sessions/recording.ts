@@ -23,6 +23,7 @@ export const INVOCATION = {
   params: {},
   results: undefined,
   cause: undefined,
+  trigger: undefined,
 };
 
 export async function openRecording() {

@@ -4,12 +4,12 @@
  * runner received the release keeps its result.
  *   PENDING --cancel--> FAILED;  RUNNING --cancel--> RUNNING, released to its runner
  */
-import type { CancelOps } from '../types/invocations.ts';
-import type { InvocationOutcome } from '../types/leases.ts';
-import type { InvocationStatements, InvocationTransitions } from './invocations.ts';
-import type { Job, Queue } from './queue.ts';
-import type { InSteps, Transaction } from './steps.ts';
-import { CANCELLED } from './texts.ts';
+import type { CancelOps } from '../../types/invocations.ts';
+import type { InvocationOutcome } from '../../types/leases.ts';
+import type { InvocationStatements, InvocationTransitions } from '../invocations.ts';
+import type { Job, Queue } from '../queue.ts';
+import type { InSteps, Transaction } from '../steps.ts';
+import { CANCELLED } from '../texts.ts';
 
 type CancelDeps = {
   statements: Pick<InvocationStatements, 'read'>;
