@@ -9,6 +9,18 @@ export function inRange(field: string, value: number, { min = 0, max, unit = '' 
   throw invalidField(field, `must be ${min} to ${max}${unit}.`);
 }
 
+/** The value, which is one of them; `usual` when it is absent. Throws INVALID_FIELD. */
+export function oneOf<T extends string>(
+  field: string,
+  value: string | undefined,
+  { all, usual }: { all: readonly T[]; usual: T },
+): T {
+  if (value === undefined) return usual;
+  const found = all.find((one) => one === value);
+  if (found === undefined) throw invalidField(field, `must be one of ${all.join(', ')}.`);
+  return found;
+}
+
 /** The row. Throws RESOURCE_NOT_FOUND for undefined. */
 export function orNotFound<T>(row: T | undefined, type: string, id: string): T {
   if (row === undefined) throw notFound(type, id);

@@ -8,6 +8,7 @@ import { dateOf } from '../api/answers.ts';
 import { orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { pathId } from '../common/ids.ts';
+import { triggerToProto } from '../functions/invocation-view.ts';
 import type { ConsoleBuildRow, ConsoleInvocationRow } from '../store/types/console.ts';
 import type { InvocationStep } from '../store/types/invocations.ts';
 import type { Store } from '../store/types.ts';
@@ -57,9 +58,11 @@ export function consoleWork(
   };
 }
 
-function toInvocation({ cause, ...row }: ConsoleInvocationRow): ConsoleInvocation {
+function toInvocation(found: ConsoleInvocationRow): ConsoleInvocation {
+  const { cause, scheduleId, scheduledFor, ...row } = found;
   return {
     ...row,
+    trigger: triggerToProto({ scheduleId, scheduledFor }),
     createdAt: new Date(row.createdAt),
     startedAt: dateOf(row.startedAt),
     endedAt: dateOf(row.endedAt),

@@ -1,4 +1,4 @@
-/** Commands for a project's resources: functions, sessions, contexts, webhooks. */
+/** Commands for a project's resources: functions, schedules, sessions, contexts, webhooks. */
 import { type Command, flag, wordsOf } from './command.ts';
 
 type Action = import('../../runner/cli/objects.ts').Action;
@@ -37,6 +37,35 @@ const PUBLISHED: readonly Command[] = [
   }),
   object('builds get <build-id>', 'show a build'),
   object('builds logs <build-id>', 'print the log of a build'),
+];
+
+const RULES = [
+  flag('--time-zone <name>', 'time zone of the times, such as Europe/Berlin; UTC if not given'),
+  flag('--params <json>', 'params of each invocation'),
+  flag('--overlap <rule>', 'while the last invocation runs: skip, the default, or allow'),
+  flag('--catch-up <rule>', 'after a downtime: none, the default, or last'),
+];
+
+const SCHEDULES: readonly Command[] = [
+  object('schedules list <function>', 'list the schedules of a function, newest first', {
+    example: 'tabern schedules list title',
+  }),
+  object('schedules get <schedule-id>', 'show a schedule'),
+  object(
+    'schedules create <function> <cron>',
+    'run a function at the times of a cron text; prints the id of the schedule',
+    {
+      example: `tabern schedules create title '0 9 * * MON-FRI' --time-zone Europe/Berlin`,
+      flags: [...RULES, flag('--disabled', 'create it paused')],
+    },
+  ),
+  object('schedules update <schedule-id>', 'change a schedule', {
+    example: `tabern schedules update ${ID} --cron '*/30 * * * *'`,
+    flags: [flag('--cron <text>', 'five fields'), ...RULES],
+  }),
+  object('schedules enable <schedule-id>', 'continue with the next time'),
+  object('schedules disable <schedule-id>', 'pause a schedule'),
+  object('schedules delete <schedule-id>', 'delete a schedule; its invocations are kept'),
 ];
 
 const SESSIONS: readonly Command[] = [
@@ -108,7 +137,13 @@ const WEBHOOKS: readonly Command[] = [
   object('webhooks redeliver <webhook-id> <event-id>', 'send a delivery again'),
 ];
 
-export const OBJECTS: readonly Command[] = [...PUBLISHED, ...SESSIONS, ...CONTEXTS, ...WEBHOOKS];
+export const OBJECTS: readonly Command[] = [
+  ...PUBLISHED,
+  ...SCHEDULES,
+  ...SESSIONS,
+  ...CONTEXTS,
+  ...WEBHOOKS,
+];
 
 /** The example is the usage with ids, unless it is given. */
 function object(

@@ -20,6 +20,12 @@ export const EXAMPLES: Readonly<Record<string, object>> = {
   createContext: { name: 'shop' },
   invokeFunction: { params: { url: 'https://example.com/' } },
   cancelInvocation: {},
+  createSchedule: {
+    cron: '0 9 * * MON-FRI',
+    timeZone: 'Europe/Berlin',
+    params: { url: 'https://example.com/' },
+  },
+  updateSchedule: { enabled: false },
   createWebhook: {
     endpoint: 'https://example.com/hook',
     eventTypes: ['functions.invocations.completed', 'functions.invocations.failed'],

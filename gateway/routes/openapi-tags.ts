@@ -20,7 +20,7 @@ const TAGS: readonly Tag[] = [
   },
   {
     name: 'Functions',
-    description: 'Published code, its builds, versions and invocations.',
+    description: 'Published code, its builds, versions, invocations and schedules.',
     has: /^\/v1\/functions\b/,
   },
   {

@@ -52,15 +52,18 @@ export function openApi(service: { baseUrl: string; apiKey: string; pollMs: numb
     return read(await reach(baseUrl, path, { ...init, method, headers, signal }));
   }
 
+  function send(method: string, path: string, body: Json): Promise<Json> {
+    const headers = { 'content-type': 'application/json' };
+    return request(method, path, { body: JSON.stringify(body), headers });
+  }
+
   const get = (path: string, signal: AbortSignal | null = null) => request('GET', path, { signal });
   return {
     get,
     /** An object is sent as JSON, a form as multipart. */
-    post(path: string, body: Json | FormData): Promise<Json> {
-      if (body instanceof FormData) return request('POST', path, { body });
-      const headers = { 'content-type': 'application/json' };
-      return request('POST', path, { body: JSON.stringify(body), headers });
-    },
+    post: (path: string, body: Json | FormData): Promise<Json> =>
+      body instanceof FormData ? request('POST', path, { body }) : send('POST', path, body),
+    patch: (path: string, body: Json) => send('PATCH', path, body),
     put: (path: string) => request('PUT', path),
     remove: (path: string) => request('DELETE', path),
     /**

@@ -1,7 +1,7 @@
 /**
- * `tabern functions`, `invocations`, `builds`, `sessions`, `contexts`, `webhooks` and `cancel`:
- * requests for one resource or a list of them. With --json the response is printed unchanged,
- * otherwise formatted for people.
+ * `tabern functions`, `invocations`, `builds`, `schedules`, `sessions`, `contexts`, `webhooks` and
+ * `cancel`: requests for one resource or a list of them. With --json the response is printed
+ * unchanged, otherwise formatted for people.
  */
 import { ConfigError } from '../../proto/common/env.ts';
 import { columns } from '../../proto/common/text-table.ts';
@@ -51,6 +51,16 @@ const ACTIONS = {
       .map((line) => logText(line))
       .join('\n'),
   ),
+  'schedules list': pages(
+    '/v1/functions/:function/schedules',
+    table('id', 'enabled', 'cron', 'timeZone', 'nextRunAt', 'lastRunAt'),
+  ),
+  'schedules get': get('/v1/functions/schedules/:id', fields),
+  'schedules create': createSchedule,
+  'schedules update': patch('/v1/functions/schedules/:id', scheduleRules),
+  'schedules enable': patch('/v1/functions/schedules/:id', () => ({ enabled: true })),
+  'schedules disable': patch('/v1/functions/schedules/:id', () => ({ enabled: false })),
+  'schedules delete': remove('/v1/functions/schedules/:id'),
   'sessions list': get(
     '/v1/sessions',
     table('id', 'status', 'createdAt', 'endedAt', 'endReason'), // no pages
@@ -112,6 +122,22 @@ function post(path: string, text: Text, body: (given: Given) => Json = () => ({}
     const json = await api.post(urlOf(path, given), body(given));
     return { json, text: text(json) };
   };
+}
+
+function patch(path: string, body: (given: Given) => Json): Act {
+  return async (api, given) => {
+    const json = await api.patch(urlOf(path, given), body(given));
+    return { json, text: String(json['id']) };
+  };
+}
+
+/** The function is named by its id or its name. */
+async function createSchedule(api: Api, given: Given): ReturnType<Act> {
+  const [name = '', cron] = given.words;
+  const path = `/v1/functions/${await functionIdOf(api, name)}/schedules`;
+  const enabled = given.options['disabled'] !== true;
+  const json = await api.post(path, { ...scheduleRules(given), cron, enabled });
+  return { json, text: String(json['id']) };
 }
 
 function remove(path: string): Act {
@@ -195,17 +221,29 @@ function sessionBody({ options }: Given): Json {
   const id = flag(options, 'context');
   const persist = options['persist'] === true;
   return {
-    ...bodyOption(flag(options, 'body')),
+    ...jsonOption('--body', flag(options, 'body') ?? '{}'),
     ...(timeout !== undefined && { timeout: seconds(timeout) }),
     ...(options['keepAlive'] === true && { keepAlive: true }),
     ...(id !== undefined && { browserSettings: { context: { id, persist } } }),
   };
 }
 
-function bodyOption(text = '{}'): Json {
+function scheduleRules({ options }: Given): Json {
+  const params = flag(options, 'params');
+  const rules = ['cron', 'timeZone', 'overlap', 'catchUp'].map((name) => [
+    name,
+    flag(options, name),
+  ]);
+  return {
+    ...Object.fromEntries(rules.filter(([, value]) => value !== undefined)),
+    ...(params !== undefined && { params: jsonOption('--params', params) }),
+  };
+}
+
+function jsonOption(name: string, text: string): Json {
   const body = parseJson(text);
-  if (body === undefined) throw new ConfigError('--body is not valid JSON');
-  if (!isObject(body)) throw new ConfigError('--body must be a JSON object');
+  if (body === undefined) throw new ConfigError(`${name} is not valid JSON`);
+  if (!isObject(body)) throw new ConfigError(`${name} must be a JSON object`);
   return body;
 }
 

@@ -16,11 +16,11 @@ import {
   type PdfParams,
 } from '../../../proto/one-shots/messages.ts';
 import { Fault, invalidField } from '../../../proto/rpc/errors.ts';
-import { inRange } from '../../api/checks.ts';
+import { inRange, oneOf } from '../../api/checks.ts';
 import type { ProjectCaller, Service } from '../../api/interceptors.ts';
 import type { BlobFiles } from '../../files/blob-files.ts';
 import { builtIn } from './built-in.ts';
-import { checkSelector, oneOf, type PageRequest, pageParams, sessionParams } from './request.ts';
+import { checkSelector, type PageRequest, pageParams, sessionParams } from './request.ts';
 import { type RunDeps, runOneShot } from './run.ts';
 import { webSearch } from './search.ts';
 

@@ -12,7 +12,7 @@ import type {
 } from '../../../proto/one-shots/messages.ts';
 import { HTML_MAX_BYTES } from '../../../proto/one-shots/messages.ts';
 import { invalidField } from '../../../proto/rpc/errors.ts';
-import { inRange } from '../../api/checks.ts';
+import { inRange, oneOf } from '../../api/checks.ts';
 import {
   plainConfig,
   type SessionParams,
@@ -46,18 +46,6 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** They belong to the connection, and Chrome fails the request. */
 const HEADERS_REFUSED = ['host', 'content-length', 'connection', 'transfer-encoding', 'upgrade'];
-
-/** The value, which is one of them; `usual` when it is absent. */
-export function oneOf<T extends string>(
-  field: string,
-  value: string | undefined,
-  { all, usual }: { all: readonly T[]; usual: T },
-): T {
-  if (value === undefined) return usual;
-  const found = all.find((one) => one === value);
-  if (found === undefined) throw invalidField(field, `must be one of ${all.join(', ')}.`);
-  return found;
-}
 
 /** Throws INVALID_FIELD for the first wrong member. */
 export function pageParams(request: PageRequest, action: Action): OneShotParams {

@@ -10,17 +10,11 @@ import type {
 } from '../../../proto/gen/tabern/v1/invocations.pb.ts';
 import { Fault, invalidField, notFound } from '../../../proto/rpc/errors.ts';
 import { dateOf, resourceOf } from '../../api/answers.ts';
-import { orNotFound } from '../../api/checks.ts';
+import { oneOf, orNotFound } from '../../api/checks.ts';
 import type { ProjectCaller, Service } from '../../api/interceptors.ts';
 import { readOffsets } from '../../api/pagination.ts';
 import { newId, pathId } from '../../common/ids.ts';
-import type {
-  CatchUp,
-  Overlap,
-  ScheduleOutcome,
-  ScheduleRow,
-  ScheduleRules,
-} from '../../store/types/invocations.ts';
+import type { ScheduleOutcome, ScheduleRow, ScheduleRules } from '../../store/types/invocations.ts';
 import type { Store } from '../../store/types.ts';
 import { normalisedCron } from '../../validation/cron.ts';
 import type { Validator } from '../../validation/validator.ts';
@@ -31,8 +25,8 @@ import { jsonOf, type ShowJson } from '../json-values.ts';
 export const SCHEDULES_MAX = 100;
 /** Ours: two users who change a schedule at once both succeed, one after the other. */
 const RACES_MAX = 4;
-const OVERLAPS: readonly Overlap[] = ['skip', 'allow'];
-const CATCH_UPS: readonly CatchUp[] = ['none', 'last'];
+const OVERLAP = { all: ['skip', 'allow'], usual: 'skip' } as const;
+const CATCH_UP = { all: ['none', 'last'], usual: 'none' } as const;
 
 type Options = {
   store: Store;
@@ -51,8 +45,8 @@ export function scheduleService(
         cron: request.cron,
         timeZone: request.timeZone ?? 'UTC',
         params: JSON.stringify(givenParams(request)),
-        overlap: request.overlap ?? 'skip',
-        catchUp: request.catchUp ?? 'none',
+        overlap: request.overlap,
+        catchUp: request.catchUp,
         enabled: request.enabled ?? true,
       });
       await checkParams(options, { functionId, projectId, params: rules.params });
@@ -122,7 +116,10 @@ async function update(
   throw new Fault('CORE_UNAVAILABLE', 'Too many changes at once.');
 }
 
-type Given = Omit<ScheduleRules, 'overlap' | 'catchUp'> & { overlap: string; catchUp: string };
+type Given = Omit<ScheduleRules, 'overlap' | 'catchUp'> & {
+  overlap: string | undefined;
+  catchUp: string | undefined;
+};
 
 /** The given fields. Throws INVALID_FIELD when there is none. */
 function changeOf(request: UpdateScheduleRequest): Partial<Given> {
@@ -145,19 +142,9 @@ function rulesOf({ cron, overlap, catchUp, ...rest }: Given): ScheduleRules {
   return {
     ...rest,
     cron: normalisedCron(cron),
-    overlap: oneOf('overlap', overlap, OVERLAPS),
-    catchUp: oneOf('catchUp', catchUp, CATCH_UPS),
+    overlap: oneOf('overlap', overlap, OVERLAP),
+    catchUp: oneOf('catchUp', catchUp, CATCH_UP),
   };
-}
-
-function oneOf<Choice extends string>(
-  field: string,
-  text: string,
-  choices: readonly Choice[],
-): Choice {
-  const found = choices.find((choice) => choice === text);
-  if (found === undefined) throw invalidField(field, `must be ${choices.join(' or ')}.`);
-  return found;
 }
 
 /** By the newest version; an invocation is checked again when it starts. */

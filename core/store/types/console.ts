@@ -73,6 +73,9 @@ export type ConsoleInvocationRow = {
   sessionId: string;
   /** JSON of an InvocationCause; only when FAILED. */
   cause: string | null;
+  /** As in an InvocationRow. */
+  scheduleId: string | null;
+  scheduledFor: number | null;
 };
 
 export type ConsoleInvocationsWanted = ListWanted & {

@@ -73,9 +73,10 @@ export type FunctionOps = {
 
 export type FunctionDeletionOps = {
   /**
-   * Deletes it with its schedules: its name and its idempotency keys are free, and no other operation finds it, its
-   * versions, its invocations, or the builds that purgeFunctions removes. Nothing changes while it
-   * has `open` invocations, which wait or run. Undefined when there is none.
+   * Deletes it with its schedules: its name and its idempotency keys are free, and no other
+   * operation finds it, its versions, its invocations, or the builds that purgeFunctions removes.
+   * Nothing changes while it has `open` invocations, which wait or run. Undefined when there is
+   * none.
    */
   deleteFunction(wanted: Owned & { at: number }): { open: number } | undefined;
   /**

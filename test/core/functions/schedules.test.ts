@@ -273,7 +273,7 @@ test('a paused schedule keeps its row, and catches nothing up when it is enabled
   assert.is((await runsOf(app, functionId)).length, 1);
 });
 
-test('a change of the text or the zone moves the next time, a change of params does not', async () => {
+test('a change of the text or the zone moves the next time, and no other change does', async () => {
   await using app = await boot();
   const functionId = await app.publish({ name: 'f' });
   const { id } = await create(app, functionId);
@@ -378,8 +378,8 @@ test('bad input is refused at creation and change, also of a paused schedule', a
     [{ cron: '0 0 30 2 *' }, '`cron` must have a time: no such date'],
     [{ cron: '* * * *' }, '`cron` must have five fields'],
     [{ timeZone: 'Mars/Base' }, '`timeZone` must be an IANA name'],
-    [{ overlap: 'wait' }, '`overlap` must be skip or allow.'],
-    [{ catchUp: 'all' }, '`catchUp` must be none or last.'],
+    [{ overlap: 'wait' }, '`overlap` must be one of skip, allow.'],
+    [{ catchUp: 'all' }, '`catchUp` must be one of none, last.'],
     [{ paramsJson: '[1]', params: undefined }, '`params` must be an object.'],
     [{ params: { a: 'x'.repeat(65_536) } }, '`params` must be at most 65536 bytes'],
   ];
@@ -407,7 +407,7 @@ test('a change without a field, and an unknown schedule, are refused', async () 
 });
 
 for (const engine of ENGINES) {
-  test(`${engine.name}: the due schedules of one project are not before those of another`, async () => {
+  test(`${engine.name}: due schedules of two projects take turns`, async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const due = async (name: string, count: number, nextRunAt: number) => {

@@ -47,7 +47,7 @@ test('a time is after the given one, and the last time may be the given one', ()
   assert.is(lastTime(times, nine - 1), nine - 86_400_000);
 });
 
-test('in spring the hour that does not exist: a fixed time runs after the gap, a step skips it', () => {
+test('in the missing hour of spring a fixed time runs after the gap, a step does not', () => {
   assert.equal(nextTimes('30 2 * * *', '2026-03-28T12:00:00Z', 2), [
     '2026-03-29T01:00:00.000Z',
     '2026-03-30T00:30:00.000Z',

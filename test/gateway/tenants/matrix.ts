@@ -10,11 +10,13 @@ import { extensionForm, formOf, type Kind, makeTenant, type Objects } from './te
 const KINDS: readonly Kind[] = [
   ...(['project', 'key', 'context', 'session', 'download', 'extension', 'build'] as const),
   ...(['function', 'version', 'invocation', 'webhook', 'delivery', 'label'] as const),
+  'schedule',
 ];
 /** The kinds with a DELETE operation, and its path. */
 const DELETABLE = [
   ['context', 'contexts'],
   ['webhook', 'webhooks'],
+  ['schedule', 'functions/schedules'],
   ['extension', 'extensions'],
   ['label', 'labels'],
   ['download', 'downloads'],

@@ -184,6 +184,21 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'GET /v1/functions/invocations/{id}/logs': { path: { id: 'invocation' }, own: 200 },
   'POST /v1/functions/invocations/{id}/cancel': { path: { id: 'invocation' }, own: 200 },
 
+  'POST /v1/functions/{functionId}/schedules': {
+    path: { functionId: 'function' },
+    body: { cron: '0 9 * * *' },
+    own: 201,
+  },
+  'GET /v1/functions/{functionId}/schedules': { path: { functionId: 'function' }, own: 200 },
+  'GET /v1/functions/schedules/{id}': { path: { id: 'schedule' }, own: 200, deleted: gone },
+  'PATCH /v1/functions/schedules/{id}': {
+    path: { id: 'schedule' },
+    body: { enabled: false },
+    own: 200,
+    deleted: gone,
+  },
+  'DELETE /v1/functions/schedules/{id}': { path: { id: 'schedule' }, own: 204, deleted: gone },
+
   ...Object.fromEntries(
     ['screenshot', 'pdf', 'content', 'links', 'markdown'].map((name): [string, Row] => {
       const body = { html: '<p>', context: { id: '$context' } };

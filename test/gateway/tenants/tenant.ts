@@ -19,6 +19,7 @@ export type Kind =
   | 'function'
   | 'version'
   | 'invocation'
+  | 'schedule'
   | 'webhook'
   | 'delivery';
 
@@ -67,12 +68,15 @@ export async function makeTenant(app: App, key: string): Promise<Tenant> {
   const made = (await clients.consoleSettings.createKey({ name: '' }, as)).key;
   const published = await publish(app, as);
   const ran = await run(app, as, published.function);
+  const rules = { functionId: published.function, cron: '0 9 * * *', params: {} };
+  const { schedule } = await clients.schedules.createSchedule(rules, as);
   const objects = {
     project: must(project, 'a project').id,
     key: must(made, 'a key').id,
     context,
     extension,
     label,
+    schedule: must(schedule, 'a schedule').id,
   };
   return { key, objects: { ...objects, ...published, ...ran, ...(await open(app, as)) } };
 }

@@ -18,7 +18,8 @@ const COLUMNS = `shown.id AS id, shown.status AS status, shown.created_at AS cre
   shown.started_at AS startedAt, shown.ended_at AS endedAt, shown.expires_at AS expiresAt,
   shown.function_id AS functionId, functions.name AS functionName,
   shown.version_id AS versionId, shown.session_id AS sessionId,
-  CASE shown.status WHEN 'FAILED' THEN shown.cause END AS cause`;
+  CASE shown.status WHEN 'FAILED' THEN shown.cause END AS cause,
+  scheduled.schedule_id AS scheduleId, scheduled.scheduled_for AS scheduledFor`;
 
 /**
  * Without those of deleted functions and of the service's own. CROSS JOIN keeps the order of the
@@ -29,7 +30,9 @@ const JOINS = `
     AND functions.project_id = found.project_id
   CROSS JOIN invocations AS shown INDEXED BY invocations_by_time
     ON shown.project_id = found.project_id AND shown.created_at = found.created_at
-    AND shown.id = found.id`;
+    AND shown.id = found.id
+  LEFT JOIN invocations AS scheduled INDEXED BY invocations_scheduled
+    ON scheduled.id = found.id AND scheduled.schedule_id IS NOT NULL`;
 
 const FILTER = `
   (@status IS NULL OR found.status = @status)

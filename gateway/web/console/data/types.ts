@@ -44,7 +44,10 @@ export type Run = {
   sessionId: string;
   causeCode?: string;
   causeMessage?: string;
+  trigger?: Trigger;
 };
+/** What started a run; absent when a request did. */
+export type Trigger = { type: string; scheduleId: string; scheduledFor: string };
 /** GET /v1/functions/invocations/{id}. */
 export type RunDetail = {
   id: string;
@@ -58,6 +61,7 @@ export type RunDetail = {
   params?: unknown;
   results?: unknown;
   cause?: { code: string; message?: string; name?: string; stack?: string };
+  trigger?: Trigger;
 };
 /** Times in ms since the runner received the run. */
 export type RunStep = { name: string; startMs: number; endMs: number; failed: boolean };

@@ -12,6 +12,7 @@ import { Command, copy, Foreign, Id, Length, Time } from '../../parts/text.tsx';
 import { type Call, callTexts } from './calls.ts';
 import { InvokeForm } from './invoke-form.tsx';
 import type { BuildRow, Invoked } from './model/types.ts';
+import { Schedules } from './schedules.tsx';
 import { Schema } from './schema.tsx';
 import { Versions } from './versions.tsx';
 
@@ -53,6 +54,7 @@ export function FunctionPage({ id }: { id: string }) {
         </section>
       </div>
       <NewestRuns id={id} />
+      <Schedules functionId={id} />
       <Versions functionId={id} />
       <Builds id={id} />
     </div>

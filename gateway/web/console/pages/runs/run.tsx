@@ -96,6 +96,11 @@ function Header({ run, name, again }: HeaderProps) {
       <span class="fact">
         accepted <Time at={run.createdAt} />
       </span>
+      {run.trigger !== undefined && (
+        <span class="fact">
+          schedule <Id value={run.trigger.scheduleId} />, for <Time at={run.trigger.scheduledFor} />
+        </span>
+      )}
       <span class="fact">
         length{' '}
         <Length from={run.status === 'PENDING' ? undefined : run.startedAt} to={run.endedAt} />

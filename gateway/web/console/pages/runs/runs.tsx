@@ -139,6 +139,11 @@ function columnsOf(projectId: string): Column<Run>[] {
     },
     { name: 'Version', kind: 'late', cell: ({ versionId }) => <Id value={versionId} /> },
     { name: 'Accepted', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    {
+      name: 'Started by',
+      kind: 'late',
+      cell: ({ trigger }) => (trigger === undefined ? 'request' : trigger.type),
+    },
     { name: 'Waited', kind: 'late', cell: (run) => waited(run) },
     {
       name: 'Length',
