@@ -237,6 +237,7 @@ const PAGES: Readonly<Record<string, readonly Step[]>> = {
         assert.match(said, /"status":"PENDING"[\s\S]*"status":"COMPLETED"/);
       },
     },
+    shell('tabern schedules create', /\btrue\b.*0 9 \* \* MON-FRI.*Europe\/Berlin/),
     file("import { defineFn } from 'tabern';\nimport { z }", 'echo.ts'),
     {
       begins: "import { defineFn } from 'tabern';\n\nlet count",
