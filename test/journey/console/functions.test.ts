@@ -213,6 +213,46 @@ journey('a result of 6 MiB is shown, and the page goes on', async () => {
   equal(person.faults, []);
 });
 
+journey('a schedule is made, paused and deleted on the page of its function', async () => {
+  const stack = await service.get();
+  const { echo } = await functionsOf(stack);
+  await using person = await openConsole(stack);
+  await logIn(person, stack);
+  const { page } = person;
+  await page.goto(`${rootOf(stack)}/functions/${must(echo, 'echo')}`);
+  await untilText(page, '.function', 'It runs at no times.');
+  await page.getByRole('button', { name: 'New schedule' }).click();
+  const dialog = page.getByRole('dialog', { name: 'New schedule' });
+  await dialog.getByLabel('Times').fill('0 0 30 2 *');
+  await dialog.getByLabel('Time zone').fill('Europe/Berlin');
+  equal(await defectsInBoth(person), []);
+  await dialog.getByLabel('Params').fill('{"word":"now"}');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  await untilText(page, 'dialog [role=alert]', 'no such date exists');
+  await dialog.getByLabel('Times').fill('0 9 1 1 *');
+  await dialog.getByRole('button', { name: 'Create' }).click();
+  const table = page.getByRole('table', { name: 'Schedules' });
+  await table.getByText('0 9 1 1 * Europe/Berlin').waitFor();
+  const path = `/v1/functions/${echo}/schedules`;
+  type Listed = { data: { enabled: boolean; params: object; nextRunAt?: string }[] };
+  const [made] = (await stack.call<Listed>(path)).data;
+  equal(made?.params, { word: 'now' });
+  match(String(made?.nextRunAt), /-01-01T08:00:00/);
+  await table.getByRole('button', { name: 'Pause' }).click();
+  await table.getByText('paused').waitFor();
+  is((await stack.call<Listed>(path)).data[0]?.enabled, false);
+  equal(await defectsInBoth(person), []);
+  await table.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await untilText(page, '.function', 'It runs at no times.');
+  equal((await stack.call<Listed>(path)).data, []);
+  // the browser logs the refusal of the first text
+  equal(
+    person.faults.filter((text) => !text.includes('400')),
+    [],
+  );
+});
+
 journey('the service of these tests leaves nothing', () => service.end());
 
 journey.run();
