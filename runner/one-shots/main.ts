@@ -29,9 +29,13 @@ defineFn<OneShotParams>(
     await using page = await openPage(session.connectUrl, params.timeoutMs);
     try {
       await page.load(params);
-      const { content, ...head } = await contentOf(page, params);
+      // at once: each is a round trip to the browser
+      const [{ content, ...head }, seen] = await Promise.all([
+        contentOf(page, params),
+        page.seen(),
+      ]);
       checkSize(content);
-      return answerOf({ page: await page.seen(), ...head }, content);
+      return answerOf({ page: seen, ...head }, content);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       const { kind, message, field } = error;

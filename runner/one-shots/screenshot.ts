@@ -7,6 +7,10 @@ import {
 import { Failure } from './failure.ts';
 import { elementOf, type Page } from './page.ts';
 
+/** Ours: a first frame takes some 50 ms, and seconds on a busy machine. */
+const ATTEMPTS_MAX = 100;
+const AGAIN_MS = 30;
+
 type Clip = { x: number; y: number; width: number; height: number; scale: number };
 
 /** In base64. */
@@ -24,12 +28,24 @@ export async function takeScreenshot(
     const limit = `the limit of a side is ${SIDE_MAX}`;
     throw new Failure('large', `The picture has ${size} pixels; ${limit}: ${advice}.`);
   }
-  const { data } = await send('Page.captureScreenshot', {
+  return await capture(send, {
     format,
     ...(quality === undefined ? {} : { quality }),
     ...(clip && { clip, captureBeyondViewport: true }),
   });
-  return data;
+}
+
+/** A page that has not drawn its first frame cannot be captured yet: Chrome refuses at once. */
+async function capture(send: Page['send'], wanted: object): Promise<string> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return (await send('Page.captureScreenshot', wanted)).data;
+    } catch (error) {
+      const isEarly = /unable to capture/i.test((error as Error).message);
+      if (!isEarly || error instanceof Failure || attempt === ATTEMPTS_MAX) throw error;
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    }
+  }
 }
 
 async function pageClip(send: Page['send'], fullPage: boolean): Promise<Clip | undefined> {

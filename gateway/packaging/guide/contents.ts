@@ -8,7 +8,7 @@ export const CONTENTS: readonly { heading: string; pages: readonly string[] }[] 
     heading: 'Use',
     pages: [
       ...['sessions', 'functions', 'contexts', 'recordings', 'webhooks', 'files'],
-      ...['console', 'agents'],
+      ...['one-shots', 'console', 'agents'],
     ],
   },
   {

@@ -370,6 +370,17 @@ const PAGES: Readonly<Record<string, readonly Step[]>> = {
       },
     },
   ],
+  'one-shots': [
+    shell('curl -X POST http://127.0.0.1:4747/v1/screenshot', /(?:)/, (code) => {
+      return `${code.trim()}\nhead -c 4 rooms.png | tail -c 3 | grep -q PNG`;
+    }),
+    shell(
+      'curl -X POST http://127.0.0.1:4747/v1/markdown',
+      /\(http\S+\)[\s\S]*"text":"one"/,
+      (code) => `${code.trim()}\nhead -c 5 page.pdf | grep -q %PDF-`,
+    ),
+    program('// fetch.mjs', /200[\s\S]*Rooms/, 'npm install @browserbasehq/sdk'),
+  ],
   agents: [
     shell('export connectUrl=', /^$/),
     elsewhere('export BROWSERBASE', 'test/journey/sessions/stagehand.test.ts', 'STAGEHAND_API_URL'),

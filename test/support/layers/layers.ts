@@ -15,8 +15,11 @@ const FUNCTION_MAX_LINES = 50;
 const LINE_MAX_COLUMNS = 100;
 /** In a larger folder the structure is not visible. */
 const FOLDER_MAX_ENTRIES = 20;
-/** Numbered files whose order is their structure; buf wants one folder for a package. */
-const SERIES = ['core/store/sqlite/schema', 'proto/tabern/v1'];
+/**
+ * Numbered files whose order is their structure; buf wants one folder for a package; the pages of
+ * the guide are in the order of their own table of contents.
+ */
+const SERIES = ['core/store/sqlite/schema', 'proto/tabern/v1', 'gateway/web/docs/guide'];
 
 /**
  * Folder -> the folders it may import from; the deepest one that holds the file decides. test may
