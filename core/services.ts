@@ -54,6 +54,7 @@ import { projectService } from './projects/projects.ts';
 import type { Quotas } from './projects/quotas.ts';
 import { revokedKeys } from './projects/revoked-keys.ts';
 import { runnerService } from './runners/leases.ts';
+import { handoffService } from './sessions/handoffs.ts';
 import { labelService } from './sessions/labels.ts';
 import { liveView, viewTokens } from './sessions/live-view.ts';
 import { locateService } from './sessions/locate.ts';
@@ -127,8 +128,8 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
   const recording = recordingBytes({ store, files, links: recorded });
   const content = { ...deps, quotas, links, recording, extensionsMax, uploads: openUploads() };
   const signingKeys = openSigningKeys(sealer);
-  const runners = runnerService({ ...content, leaseMs, secrets, signingKeys });
   const views = viewTokens(sealer, now);
+  const runners = runnerService({ ...content, leaseMs, secrets, signingKeys, tokens: views });
   const { replaceContext, ...ofProjects } = SERVICES.contexts;
   const { locateSession, ...ofUsers } = SERVICES.sessions;
   const sessions = {
@@ -156,6 +157,7 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
       ...behind({ locateSession }, located, onlyGateways),
     },
     downloads: behind(SERVICES.downloads, downloadService(content), onlyProjects),
+    handoffs: behind(SERVICES.handoffs, handoffService({ ...deps, tokens: views }), onlyProjects),
     extensions: behind(SERVICES.extensions, extensionService(content), onlyProjects),
     labels: behind(SERVICES.labels, labelService({ store, now }), onlyProjects),
     functions: behind(SERVICES.functions, functions, onlyProjects),

@@ -102,6 +102,7 @@ export async function startGateway(config: GatewayConfig, parts: GatewayParts): 
   const tunnels = openTunnels({
     clients,
     log,
+    publicUrl: config.publicUrl,
     locate: locator(parts),
     // A TLS connection cannot be handed off: its state is in this process.
     handOver: config.tls === undefined ? parts.handOver : undefined,

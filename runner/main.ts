@@ -39,6 +39,7 @@ import { runnerId } from './machine/runner-id.ts';
 import { makeRunDir, sweepRuns } from './machine/stale-runs.ts';
 import { settingsDeps } from './sessions/browser-settings.ts';
 import { openExtensions } from './sessions/extensions.ts';
+import { type Handoffs, openHandoffs } from './sessions/handoffs.ts';
 import { CONNECT_MS, IDLE_MS } from './sessions/lifetime.ts';
 import { runSession } from './sessions/run-session.ts';
 import { followNotifications } from './sessions/server/notifications.ts';
@@ -151,12 +152,14 @@ async function lease({ config, log, ends, core, metrics, machine }: Started): Pr
     onFailed: (error) => failed.abort(error),
     stopped: runner.stopped,
   });
-  const kinds = workKinds({ config, metrics, machine, caches, runner, server });
+  const handoffs = openHandoffs(core.clients);
+  const kinds = workKinds({ config, metrics, machine, caches, runner, server, handoffs });
   const { jail, cgroups } = machine;
   log.info({ ...identity, sandbox: jail.level, cgroups }, 'runner is ready');
   const { clients, call } = core;
-  const following = { clients, call, log, runner: identity, leases, server, signal: closed.signal };
-  const notifications = followNotifications(following);
+  const followers = { leases, server, handoffs };
+  const following = { clients, call, log, runner: identity, signal: closed.signal };
+  const notifications = followNotifications({ ...following, ...followers });
   await Promise.all(kinds.map((kind) => workLoop({ ...kind, runner, leases, onSuperseded })));
   closed.abort();
   await notifications;
@@ -192,13 +195,14 @@ function workKinds(options: {
   caches: Awaited<ReturnType<typeof openCaches>>;
   runner: RunnerContext;
   server: SessionServer;
+  handoffs: Handoffs;
 }): WorkKind[] {
-  const { config, metrics, machine, caches, runner, server } = options;
+  const { config, metrics, machine, caches, runner, server, handoffs } = options;
   const { chromes, engines, hosts, jail, recordings } = machine;
   const { bundles, extensions, installed } = caches;
   const settings = settingsDeps(config);
   const browser = { chromes, recordings, extensions, settings, metrics };
-  const shared = { runner, sessionServer: server, ...browser };
+  const shared = { runner, sessionServer: server, handoffs, ...browser };
   const invocationDeps = { ...shared, engine: engines.invocations.kind, bundles, hosts };
   const times = { connectMs: CONNECT_MS, idleMs: IDLE_MS, graceMs: config.sessionGraceMs };
   const sessionDeps = { ...shared, engine: engines.sessions.kind, times };

@@ -27,6 +27,8 @@ import { type ContentOptions, contextWork, saveContext } from '../contexts/conte
 import { addDownload } from '../files/downloads.ts';
 import type { Readiness } from '../maintenance/readiness.ts';
 import type { Quotas } from '../projects/quotas.ts';
+import { leasedHandoffs } from '../sessions/handoffs.ts';
+import type { ViewTokens } from '../sessions/live-view.ts';
 import { appendSessionLogs } from '../sessions/logs.ts';
 import { isOfProxies, type SessionSecrets } from '../sessions/proxy-secrets.ts';
 import { addRecording } from '../sessions/recordings/recordings.ts';
@@ -60,6 +62,7 @@ type LeaseOptions = ContentOptions & {
   leaseMs: number;
   readiness: Pick<Readiness, 'record'>;
   closing: AbortSignal;
+  tokens: Pick<ViewTokens, 'of'>;
 };
 
 export function runnerService(
@@ -128,6 +131,7 @@ export function runnerService(
 
     saveContext: (request) => saveContext(options, request),
     ...sessionLeases(options),
+    ...leasedHandoffs(options),
     appendSessionLogs: (request) => appendSessionLogs(options, request),
     addDownload: (request) => addDownload(options, request),
     addRecording: (request) => addRecording(options, request),

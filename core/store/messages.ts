@@ -71,6 +71,7 @@ export type Topic =
   | 'work:build'
   | 'work:session'
   | 'releases'
+  | 'handoffs'
   | 'sessions'
   | 'deliveries'
   /** One for each project: polls of other projects are not woken. */

@@ -31,7 +31,13 @@ import type {
 import type { OperatorViewOps } from './types/operator.ts';
 import type { KeyOps, OperatorOps, ProjectOps } from './types/projects.ts';
 import type { RecordingOps } from './types/recordings.ts';
-import type { LabelOps, SessionLifeOps, SessionLogOps, SessionOps } from './types/sessions.ts';
+import type {
+  HandoffOps,
+  LabelOps,
+  SessionLifeOps,
+  SessionLogOps,
+  SessionOps,
+} from './types/sessions.ts';
 import type { WebhookOps } from './types/webhooks.ts';
 
 /** All operations, as the engine has them: synchronous, inside its transaction. */
@@ -64,6 +70,7 @@ export type StoreOps = ProjectOps &
   DownloadOps &
   ExtensionOps &
   RecordingOps &
+  HandoffOps &
   WebhookOps &
   DeliveryOps &
   DeliveryViewOps &

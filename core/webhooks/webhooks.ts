@@ -38,6 +38,9 @@ export const EVENT_TYPES = [
   'sessions.ended',
   'sessions.recording.ready',
   'sessions.download.ready',
+  'sessions.handoff.requested',
+  'sessions.handoff.completed',
+  'sessions.handoff.expired',
 ];
 
 /** Ours: limits the fan-out of one event. */

@@ -7,6 +7,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../proto/common/log.ts';
+import { ORIGIN_HEADER } from '../../proto/network/origin-header.ts';
 import { asFault, Fault } from '../../proto/rpc/errors.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
 import {
@@ -16,6 +17,7 @@ import {
   TUNNEL_KEEP_ALIVE_MS,
 } from '../config.ts';
 import { requestIdOf } from '../http/auth.ts';
+import { baseUrlOf } from '../http/base-url.ts';
 import { rawAnswer } from '../http/errors.ts';
 import type { HandOver } from '../process/runner-process.ts';
 import { credentialOf, presentedBy, targetOf, viewerOf } from './credentials.ts';
@@ -32,6 +34,7 @@ export type Tunnels = {
 type Options = {
   clients: Pick<Clients, 'sessions'>;
   locate: Locate;
+  publicUrl?: string | undefined;
   handOver?: HandOver | undefined;
   log: Log;
 };
@@ -102,7 +105,7 @@ async function reach(
   request: IncomingMessage,
   options: Options & { requestId: string; signal: AbortSignal },
 ): Promise<{ place: Place; replay: Buffer }> {
-  const { clients, locate, requestId, signal } = options;
+  const { clients, locate, publicUrl, requestId, signal } = options;
   const target = targetOf(request);
   const isView = target.pathname === '/view';
   const driven = drivenBy(target.pathname);
@@ -113,7 +116,8 @@ async function reach(
   const presented = isView ? viewerOf(target) : presentedBy(request, target, requestId);
   const place = await locate(await credentialOf(presented, clients, signal), signal);
   const path = isView ? viewPath(target, place) : `${driven}?${keyOf(place)}`;
-  return { place, replay: replayOf(request, path) };
+  const origin = publicUrl ?? baseUrlOf({ req: request });
+  return { place, replay: replayOf(request, path, origin) };
 }
 
 /**
@@ -154,11 +158,12 @@ function viewPath({ searchParams }: URL, place: Place): string {
 }
 
 /** Without extensions: compression costs 25 times the CPU and has no benefit here. */
-function replayOf({ headers }: IncomingMessage, path: string): Buffer {
+function replayOf({ headers }: IncomingMessage, path: string, origin: string): Buffer {
   const protocol = headers['sec-websocket-protocol'];
   const lines = [
     `GET ${path} HTTP/1.1`,
     'Host: runner',
+    `${ORIGIN_HEADER}: ${origin}`,
     'Connection: Upgrade',
     'Upgrade: websocket',
     'Sec-WebSocket-Version: 13',

@@ -53,6 +53,8 @@ export const REASONS = {
   SESSION_NOT_ENDED: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   FUNCTION_IN_USE: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   SESSION_OF_INVOCATION: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
+  HANDOFF_PENDING: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
+  TOO_MANY_HANDOFFS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   LAST_API_KEY: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   TOO_MANY_API_KEYS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },
   TOO_MANY_SECRETS: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },

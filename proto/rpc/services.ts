@@ -11,6 +11,7 @@ import { DeliveryServiceService } from '../gen/tabern/v1/deliveries.pb.ts';
 import { DownloadServiceService } from '../gen/tabern/v1/downloads.pb.ts';
 import { ExtensionServiceService } from '../gen/tabern/v1/extensions.pb.ts';
 import { FunctionServiceService } from '../gen/tabern/v1/functions.pb.ts';
+import { HandoffServiceService } from '../gen/tabern/v1/handoffs.pb.ts';
 import { HealthServiceService } from '../gen/tabern/v1/health.pb.ts';
 import {
   InvocationServiceService,
@@ -36,6 +37,7 @@ export const SERVICES = {
   contexts: ContextServiceService,
   sessions: SessionServiceService,
   downloads: DownloadServiceService,
+  handoffs: HandoffServiceService,
   extensions: ExtensionServiceService,
   labels: LabelServiceService,
   functions: FunctionServiceService,

@@ -109,9 +109,11 @@ async function run({ work, lease, lines, deps }: Run): Promise<Omit<Ended, 'step
   // nor that of a session that outlived its lease or its runner's time
   const mayKeep = (): boolean => hasBegun && !lease.lost.aborted && !runner.stopped.aborted;
   const loadContext = contextOf({ work, lease, lines, deps });
-  const { components, chromeOptions } = componentsOf(work, lease, deps);
+  using handoffs = deps.handoffs.ofLease(lease);
+  const { components, chromeOptions } = componentsOf(work, lease, { ...deps, handoffs });
   const { log, now } = runner;
-  const options = { chromes, log, now, loadContext, chromeOptions, components };
+  const relay = { handoffs };
+  const options = { chromes, log, now, loadContext, chromeOptions, components, relay };
   const opening = openSession(options, signal).then((opened) => {
     session = opened;
     laps.chromeMs = lap();

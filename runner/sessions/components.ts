@@ -13,6 +13,7 @@ import type { Lease } from '../leases/lease.ts';
 import { type SessionParams, type SettingsDeps, sessionSettings } from './browser-settings.ts';
 import { downloads } from './downloads.ts';
 import type { Extensions } from './extensions.ts';
+import type { Handoffs, SessionHandoffs } from './handoffs.ts';
 import { openLiveView } from './live-view/live-view.ts';
 import { openThumbnail } from './live-view/thumbnail.ts';
 import { sessionLogs } from './log/log-shipper.ts';
@@ -47,6 +48,7 @@ export type SessionResources = {
   extensions?: Extensions | undefined;
   settings: SettingsDeps;
   metrics?: Metrics | undefined;
+  handoffs: Handoffs;
   /** For sessions that name no engine. */
   engine: TakeOptions['engine'];
 };
@@ -63,9 +65,11 @@ type SessionComponents = {
 export function componentsOf(
   work: SessionNeeds,
   lease: Lease,
-  resources: Omit<SessionResources, 'chromes' | 'sessionServer'>,
+  resources: Omit<SessionResources, 'chromes' | 'sessionServer' | 'handoffs'> & {
+    handoffs: SessionHandoffs;
+  },
 ): SessionComponents {
-  const { runner, recordings, engine, settings: settingsDeps, metrics } = resources;
+  const { runner, recordings, engine, settings: settingsDeps, metrics, handoffs } = resources;
   const { log, clients, now } = runner;
   const { sessionId, projectId } = work;
   const params = JSON.parse(work.sessionParamsJson || '{}') as SessionParams;
@@ -82,7 +86,7 @@ export function componentsOf(
     refusals(warn),
     downloads({ runner, lease, warn }),
     uploads(),
-    async (chrome) => openLiveView(chrome, { log, now }),
+    async (chrome) => openLiveView(chrome, { log, now, handoffs }),
     async (chrome) => ({ thumbnail: openThumbnail(chrome, { metrics }) }),
   ];
   if (logs !== undefined) components.push(logs.open);

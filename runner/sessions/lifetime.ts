@@ -1,6 +1,7 @@
 /**
  * Decides when a session ends. Its time begins when its start was reported to core; then:
  *   waiting for a first client -> with clients <-> without -> ended, once
+ * While it is held, because a person is asked to help, no client needs to be connected.
  * The first of these ends it: its release, its time limit, no client within connectMs, no client
  * for graceMs after the last one has disconnected (without keepAlive), a lost Chrome, the end of
  * the runner, a lost lease.
@@ -43,6 +44,8 @@ export type Lifetime = Disposable & {
   begin(leftMs: number): void;
   /** The number of connected clients has changed. */
   clients(count: number): void;
+  /** Whether it waits for a person. */
+  hold(isHeld: boolean): void;
   /** A viewer has connected, which counts as a first client. */
   visited(): void;
   /** Whether a client or a viewer has ever connected. */
@@ -65,6 +68,10 @@ export function openLifetime(options: {
   const done = new AbortController();
   const timers: { time?: NodeJS.Timeout; first?: NodeJS.Timeout; grace?: NodeJS.Timeout } = {};
   let wasVisited = false;
+  let hasBegun = false;
+  let isHeld = false;
+  let connected = 0;
+  let hadClient = false;
   const stop = (): void => {
     for (const timer of Object.values(timers)) clearTimeout(timer);
   };
@@ -76,6 +83,17 @@ export function openLifetime(options: {
   const visited = (): void => {
     wasVisited = true;
     clearTimeout(timers.first);
+  };
+  /** Starts the time that runs without a client; `graceMs` is for one after others. */
+  const watchClients = (graceMs: number): void => {
+    clearTimeout(timers.grace);
+    clearTimeout(timers.first);
+    if (connected > 0 || isHeld || done.signal.aborted) return;
+    if (!wasVisited && hasBegun) {
+      timers.first = setTimeout(() => finish(ends.unvisited), times.connectMs);
+    } else if (hadClient && !keepAlive) {
+      timers.grace = setTimeout(() => finish(ends.closed), graceMs);
+    }
   };
   const listening = new DisposableStack();
   for (const name of ['released', 'ending', 'lost'] as const) {
@@ -90,14 +108,20 @@ export function openLifetime(options: {
     },
     begin(leftMs) {
       if (done.signal.aborted) return;
+      hasBegun = true;
       timers.time = setTimeout(() => finish(ends.late), leftMs);
-      if (!wasVisited) timers.first = setTimeout(() => finish(ends.unvisited), times.connectMs);
+      if (!wasVisited) watchClients(times.graceMs);
     },
     clients(count) {
       visited();
-      clearTimeout(timers.grace);
-      if (count > 0 || keepAlive || done.signal.aborted) return;
-      timers.grace = setTimeout(() => finish(ends.closed), times.graceMs);
+      connected = count;
+      hadClient = true;
+      watchClients(times.graceMs);
+    },
+    hold(isHeldNow) {
+      if (isHeldNow === isHeld) return;
+      isHeld = isHeldNow;
+      watchClients(times.connectMs); // a client that has left looks for the end now and then
     },
     crashed: (reason) => finish({ end: 'ERROR', reason, code: UNEXPECTED }),
     [Symbol.dispose]() {

@@ -15,13 +15,20 @@ import { UnsupportedSessionError } from '../common/unsupported-session.ts';
 import type { Lease } from '../leases/lease.ts';
 import { componentsOf, type SessionResources } from './components.ts';
 import { openContext } from './context.ts';
+import type { SessionHandoffs } from './handoffs.ts';
 import { type End, type Lifetime, openLifetime, type SessionTimes } from './lifetime.ts';
 import { openSession, type ServeView, type Session } from './session.ts';
 
 export type SessionDeps = SessionResources & { times: SessionTimes };
 
 /** One session on its way to its end. */
-type Run = { work: SessionWork; lease: Lease; deps: SessionDeps; lifetime: Lifetime };
+type Run = {
+  work: SessionWork;
+  lease: Lease;
+  deps: SessionDeps;
+  lifetime: Lifetime;
+  handoffs: SessionHandoffs;
+};
 type Ended = End & { proxyBytes: number };
 
 /** No Chrome, a context that does not load, a component that does not open. */
@@ -50,7 +57,9 @@ async function run(work: SessionWork, lease: Lease, deps: SessionDeps): Promise<
   const { lost, released } = lease;
   const signals = { lost, released, ending };
   using lifetime = openLifetime({ keepAlive: work.keepAlive, times: deps.times, signals });
-  const running: Run = { work, lease, deps, lifetime };
+  using handoffs = deps.handoffs.ofLease(lease);
+  handoffs.onChange(() => lifetime.hold(handoffs.pending !== undefined));
+  const running: Run = { work, lease, deps, lifetime, handoffs };
   let session: Session;
   try {
     [session] = await Promise.all([open(running), lease.acknowledged]);
@@ -75,15 +84,15 @@ async function run(work: SessionWork, lease: Lease, deps: SessionDeps): Promise<
   return end && { ...end, proxyBytes: session.chrome.egress.bytes.managed };
 }
 
-async function open({ work, lease, deps, lifetime }: Run): Promise<Session> {
+async function open({ work, lease, deps, lifetime, handoffs }: Run): Promise<Session> {
   const { context } = work;
   const { runner, chromes, times } = deps;
-  const { components, chromeOptions, warn } = componentsOf(work, lease, deps);
+  const { components, chromeOptions, warn } = componentsOf(work, lease, { ...deps, handoffs });
   const lost = AbortSignal.any([lease.lost, runner.stopped]);
   const contextDeps = { runner, lease: { ...lease, lost }, warn };
   const loadContext =
     context && ((signal: AbortSignal) => openContext(context, contextDeps, signal));
-  const relay = { idleMs: times.idleMs, onClients: lifetime.clients };
+  const relay = { idleMs: times.idleMs, onClients: lifetime.clients, handoffs };
   const options = { ...runner, chromes, loadContext, chromeOptions, components, relay };
   return await openSession(options, lifetime.done);
 }

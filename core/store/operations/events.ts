@@ -10,7 +10,7 @@ import type { DownloadRow } from '../types/files.ts';
 import type { BuildRow, BuiltFunction } from '../types/functions.ts';
 import type { InvocationRow } from '../types/invocations.ts';
 import type { Timed } from '../types/rows.ts';
-import type { ListedSession } from '../types/sessions.ts';
+import type { HandoffRow, ListedSession } from '../types/sessions.ts';
 import type { Read, Steps, Transaction } from './steps.ts';
 
 export type EventStatements = {
@@ -115,6 +115,19 @@ export function downloadEvent(row: Omit<DownloadRow, 'blobId'>): NewEvent {
   const { id, projectId, createdAt, ...rest } = row;
   const data = { id, projectId, ...rest, createdAt: iso(createdAt) };
   return { type: 'sessions.download.ready', resourceId: id, projectId, data, at: createdAt };
+}
+
+/** A person is asked for help in the session, or it has ended. */
+export function handoffEvent(
+  step: 'requested' | 'completed' | 'expired',
+  { id, projectId, sessionId, status, instructions, ...row }: HandoffRow,
+): NewEvent {
+  const { createdAt, expiresAt, endedAt } = row;
+  const times = { createdAt: iso(createdAt), expiresAt: iso(expiresAt) };
+  const end = endedAt === null ? {} : { endedAt: iso(endedAt) };
+  const data = { id, projectId, sessionId, status, instructions, ...times, ...end };
+  const type = `sessions.handoff.${step}`;
+  return { type, resourceId: id, projectId, data, at: endedAt ?? createdAt };
 }
 
 /** Without null members. */

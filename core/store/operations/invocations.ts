@@ -18,7 +18,7 @@ import type { Owned } from '../types/rows.ts';
 import type { SessionStatus } from '../types/sessions.ts';
 import { type EventStatements, emitEvent, invocationEvent } from './events.ts';
 import type { Queue } from './queue.ts';
-import type { SessionTransitions } from './sessions.ts';
+import type { SessionTransitions } from './sessions/sessions.ts';
 import type { InSteps, Read, Steps, Transaction } from './steps.ts';
 import { keyMismatch } from './texts.ts';
 

@@ -3,7 +3,7 @@
  * stays PENDING until that instance renews the lease, which confirms the arrival of the offer. A
  * lease that expires before the first renewal is undone, and the work waits again. A lease that
  * expires later without an outcome fails its work: a handler has side effects that core cannot see,
- * so it never runs twice. A session is RUNNING when its Chrome is ready: session-lifecycle.ts.
+ * so it never runs twice. A session is RUNNING when its Chrome is ready: sessions/lifecycle.ts.
  * States: LEASE in states.ts.
  *   ready --lease--> offered --renew--> running --complete--> gone;  running --silence--> gone
  *   offered --silence, caller left--> ready
@@ -13,7 +13,8 @@ import type { BuildTransitions } from './builds.ts';
 import { outcomeFor } from './functions/cancel.ts';
 import type { InvocationTransitions } from './invocations.ts';
 import { ENDING_GRACE_MS, type Job, type Queue } from './queue.ts';
-import type { SessionTransitions } from './sessions.ts';
+import type { HandoffTransitions } from './sessions/handoffs.ts';
+import type { SessionTransitions } from './sessions/sessions.ts';
 import type { InSteps, Read, Steps, Transaction } from './steps.ts';
 import {
   BROWSER_NOT_READY,
@@ -49,12 +50,13 @@ type LeaseDeps = {
   invocations: InvocationTransitions;
   builds: BuildTransitions;
   sessions: SessionTransitions;
+  handoffs: HandoffTransitions;
 };
 type HolderNames = 'registerRunner' | 'renewLeases' | 'recoverWork' | 'sweepWork' | 'findLease';
 
 /** The operations of runner instances, and the sweep. */
 export function holderOperations(deps: LeaseDeps): InSteps<Pick<LeaseOps, HolderNames>> {
-  const { leases, queue } = deps;
+  const { leases, handoffs, queue } = deps;
   const { start, lose, fail, isWaiting } = jobTransitions(deps);
 
   /** Returns the number of jobs that ended; the others wait again. */
@@ -91,6 +93,7 @@ export function holderOperations(deps: LeaseDeps): InSteps<Pick<LeaseOps, Holder
     *sweepWork({ at, max }) {
       const over = yield* leases.expired({ at, max });
       for (const job of over) yield* fail(job, overdue(job, yield* isWaiting(job)), at);
+      yield* handoffs.expireDue({ at, max });
       const unrenewed = yield* leases.unrenewed({ at, max: max - over.length });
       return over.length + (yield* loseAll(unrenewed, at));
     },

@@ -16,13 +16,14 @@ import {
 } from './invocations.ts';
 import { holderOperations, type LeaseStatements, outcomeOperations } from './leases.ts';
 import { type QueueStatements, queueOperations } from './queue.ts';
-import { sessionLifecycle } from './session-lifecycle.ts';
+import { type HandoffStatements, handoffTransitions } from './sessions/handoffs.ts';
+import { sessionLifecycle } from './sessions/lifecycle.ts';
 import {
   type LabelStatements,
   labelOperations,
   type SessionStatements,
   sessionTransitions,
-} from './sessions.ts';
+} from './sessions/sessions.ts';
 import type { Transaction } from './steps.ts';
 import { type WorkItemStatements, workItems } from './work-items.ts';
 
@@ -38,16 +39,19 @@ export type WorkStatements = {
   schedules: ScheduleStatements;
   events: EventStatements;
   items: WorkItemStatements;
+  handoffs: HandoffStatements;
 };
 
 export function workOperations(statements: WorkStatements, tx: Transaction) {
   const { keys, events, labels, schedules } = statements;
   const queue = queueOperations(statements.queue, tx);
-  const sessions = sessionTransitions({ sessions: statements.sessions, events, labels }, tx);
+  const handoffs = handoffTransitions({ handoffs: statements.handoffs, events }, tx);
+  const ofSessions = { sessions: statements.sessions, handoffs, events, labels };
+  const sessions = sessionTransitions(ofSessions, tx);
   const ofInvocations = { statements: statements.invocations, keys, events, sessions };
   const invocations = invocationTransitions(ofInvocations, tx);
   const builds = buildTransitions({ builds: statements.builds, events }, tx);
-  const leased = { leases: statements.leases, queue, invocations, builds, sessions };
+  const leased = { leases: statements.leases, handoffs, queue, invocations, builds, sessions };
   const itemOf = workItems(statements.items);
   const accepted = acceptance({ ...ofInvocations, queue }, tx);
   const accept = accepted.acceptInvocation;

@@ -320,6 +320,8 @@ export function sessionRetentionOps(tx: Tx): SessionRetentionOps {
   );
   const metadata = changes<[string]>('DELETE FROM session_metadata WHERE session_id = ?');
   const labels = changes<[string]>('DELETE FROM session_labels WHERE session_id = ?');
+  // a session has at most 100
+  const handoffs = changes<[string]>('DELETE FROM handoffs WHERE session_id = ?');
   const session = changes<[string]>('DELETE FROM sessions WHERE id = ?');
 
   return {
@@ -329,6 +331,7 @@ export function sessionRetentionOps(tx: Tx): SessionRetentionOps {
       for (const id of free) {
         metadata(id);
         labels(id);
+        handoffs(id);
         session(id);
       }
       tx.crashPoint('purge-sessions');

@@ -4,6 +4,7 @@ import { type DeliveryStatements, deliveryOperations } from '../operations/deliv
 import { fileOperations, recordingOperations } from '../operations/files.ts';
 import { logOperations } from '../operations/logs.ts';
 import { keyOperations, projectOperations } from '../operations/projects.ts';
+import { handoffOperations } from '../operations/sessions/handoffs.ts';
 import { webhookOperations } from '../operations/webhooks.ts';
 import { type WorkStatements, workOperations } from '../operations/work.ts';
 import type { StoreOps } from '../types.ts';
@@ -21,6 +22,7 @@ import {
   extensionStatements,
   extensionViews,
 } from './files.ts';
+import { handoffStatements, handoffViews } from './handoffs.ts';
 import { keyOps, keyStatements as projectKeyStatements } from './keys.ts';
 import { loginOps } from './logins.ts';
 import { metricOps, retentionOps, sessionRetentionOps, workRetentionOps } from './maintenance.ts';
@@ -63,6 +65,7 @@ function ruledOps(tx: Tx) {
     storage,
     events: eventStatements(tx),
   };
+  const handoffs = { handoffs: handoffStatements(tx), events: eventStatements(tx) };
   const logs = { logs: logStatements(tx), sessionLogs: sessionLogStatements(tx), storage };
   return {
     ...synchronous(projectOperations(projectStatements(tx), tx)),
@@ -70,6 +73,7 @@ function ruledOps(tx: Tx) {
     ...synchronous(contextOperations({ contexts: contextStatements(tx), storage }, tx)),
     ...synchronous(fileOperations(files, tx)),
     ...synchronous(recordingOperations({ ...files, recordings: recordingStatements(tx) }, tx)),
+    ...synchronous(handoffOperations(handoffs, tx)),
     ...synchronous(logOperations(logs, tx)),
     ...synchronous(workOperations(workStatements(tx), tx)),
     ...synchronous(webhookOperations(webhookStatements(tx), tx)),
@@ -100,6 +104,7 @@ function views(tx: Tx) {
     ...downloadOps(tx),
     ...extensionViews(tx),
     ...recordingOps(tx),
+    ...handoffViews(tx),
     ...storageOps(tx),
     ...webhookViews(tx),
     ...deliveryViewOps(tx),
@@ -126,6 +131,7 @@ function workStatements(tx: Tx): WorkStatements {
     schedules: scheduleStatements(tx),
     events: eventStatements(tx),
     items: workItemStatements(tx),
+    handoffs: handoffStatements(tx),
   };
 }
 

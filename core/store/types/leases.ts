@@ -115,7 +115,7 @@ export type LeaseOps = {
   completeBuild(wanted: { leaseId: string; outcome: BuildOutcome; at: number }): boolean;
   /**
    * Ends up to `max` pieces of work whose lease or time has expired; returns how many. Offered work
-   * waits again.
+   * waits again. Handoffs whose time is over expire, too, and do not count.
    */
   sweepWork(wanted: { at: number; max: number }): number;
 };

@@ -165,3 +165,44 @@ export type SessionLogOps = {
   /** Removes up to `max` chunks from before `before`; returns their number. */
   purgeSessionLogs(wanted: { before: number; at: number; max: number }): number;
 };
+
+/** Handoffs of sessions to a person, as stored. */
+
+export type HandoffStatus = 'PENDING' | 'COMPLETED' | 'CANCELLED' | 'EXPIRED';
+
+export type HandoffRow = Owned & {
+  sessionId: string;
+  status: HandoffStatus;
+  instructions: string;
+  /** Public part of the API key in its link; empty without one. */
+  keyId: string;
+  createdAt: number;
+  expiresAt: number;
+  endedAt: number | null;
+};
+
+/** Of a session whose runner holds that lease. */
+export type LeasedHandoff = Pick<HandoffRow, 'id' | 'instructions'> & { leaseId: string };
+
+export type HandoffOps = {
+  /**
+   * Stores it for a running session of the project; it expires with the session at the latest.
+   * Throws HANDOFF_PENDING and TOO_MANY_HANDOFFS. Undefined when no such session runs.
+   */
+  createHandoff(wanted: NewHandoff, max: number): HandoffRow | undefined;
+  getHandoff(wanted: Owned & { sessionId: string }): HandoffRow | undefined;
+  /** Newest first. */
+  listHandoffs(wanted: { sessionId: string; projectId: string; max: number }): HandoffRow[];
+  /** From pending; an ended one stays as it is. Undefined when there is none. */
+  endHandoff(
+    wanted: Owned & { sessionId: string; status: 'COMPLETED' | 'CANCELLED'; at: number },
+  ): HandoffRow | undefined;
+  /** Pending ones of the sessions under that instance's leases. LEASE_LOST when superseded. */
+  leasedHandoffs(holder: { runnerId: string; instanceId: string }): LeasedHandoff[];
+  /** Those ids that have ended, each with its status. */
+  endedHandoffs(ids: string[]): Pick<HandoffRow, 'id' | 'status'>[];
+  /** The session of the work under a lease. */
+  sessionOfLease(leaseId: string): { sessionId: string; projectId: string } | undefined;
+};
+
+export type NewHandoff = Omit<HandoffRow, 'status' | 'createdAt' | 'endedAt'> & { at: number };

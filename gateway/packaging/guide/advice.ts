@@ -42,6 +42,8 @@ export const ADVICE: Readonly<Record<Reason, string>> = {
   FUNCTION_IN_USE:
     'Invocations of the function are pending or running. Wait for them or cancel them.',
   SESSION_OF_INVOCATION: 'The session belongs to an invocation: cancel the invocation instead.',
+  HANDOFF_PENDING: 'Complete or cancel the pending handoff of the session first.',
+  TOO_MANY_HANDOFFS: 'Start another session.',
   TOO_MANY_SECRETS: 'Wait until an old secret of the webhook has expired.',
   LAST_API_KEY: 'Make another key first, or confirm that the project shall have none.',
   TOO_MANY_API_KEYS: 'Revoke a key that is not needed.',

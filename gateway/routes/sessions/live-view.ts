@@ -28,8 +28,8 @@ const TABS_TIMEOUT_MS = 2_000;
 const NO_ICON = 'data:,';
 
 const FILES = [
-  ...['viewer.css', 'viewer.js', 'connection.js', 'dialog.js', 'frame.js', 'keyboard.js'],
-  ...['pointer.js', 'screen.js'],
+  ...['viewer.css', 'viewer.js', 'connection.js', 'dialog.js', 'frame.js', 'handoff.js'],
+  ...['keyboard.js', 'pointer.js', 'screen.js'],
 ];
 
 /**

@@ -6,6 +6,7 @@
 import { openConnection } from './connection.js';
 import { openDialog } from './dialog.js';
 import { openFrame } from './frame.js';
+import { openHandoff } from './handoff.js';
 import { watchKeyboard } from './keyboard.js';
 import { watchPointer } from './pointer.js';
 import { openScreen } from './screen.js';
@@ -39,6 +40,7 @@ const connection = openConnection(query, {
 });
 const { send } = connection;
 const dialog = openDialog({ byId, send, isReadOnly });
+const handoff = openHandoff({ byId, send, isReadOnly });
 const frame = query.getAll('navbar').includes('false') ? undefined : framed();
 if (!isReadOnly) {
   const focus = () => keys.focus({ preventScroll: true });
@@ -66,6 +68,9 @@ function receive(message) {
       break;
     case 'notice':
       note(message.text);
+      break;
+    case 'handoff':
+      handoff.show(message.handoff);
       break;
     case 'control':
       byId('control').hidden = !message.isByOther;

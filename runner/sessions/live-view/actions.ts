@@ -20,7 +20,7 @@ const COMMANDS_MAX = 128;
 /** Never retried: a dialog is closed with its page, and a retry would close another one unseen. */
 const ONCE: CallOptions = { signal: AbortSignal.abort() };
 
-export type ViewerAction = Exclude<ViewerMessage, { kind: 'ack' }>;
+export type ViewerAction = Exclude<ViewerMessage, { kind: 'ack' | 'done' }>;
 
 /**
  * `notice` reports to the viewer why an action was not done. Without a session no tab is shown, and

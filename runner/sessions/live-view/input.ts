@@ -35,7 +35,8 @@ export type ViewerMessage =
   | { kind: 'history'; by: -1 | 1 }
   | { kind: 'reload' }
   | { kind: 'tab'; id: string }
-  | { kind: 'dialog'; accept: boolean; text: string };
+  | { kind: 'dialog'; accept: boolean; text: string }
+  | { kind: 'done'; id: string };
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -69,6 +70,10 @@ export function readMessage(bytes: Buffer): ViewerMessage | undefined {
     case 'tab': {
       const id = string(fields['id'], NAME_MAX_CHARS);
       return id === undefined ? undefined : { kind: 'tab', id };
+    }
+    case 'done': {
+      const id = string(fields['id'], NAME_MAX_CHARS);
+      return id === undefined ? undefined : { kind: 'done', id };
     }
     case 'dialog': {
       const { accept } = fields;

@@ -7,6 +7,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import type { Log } from '../../../proto/common/log.ts';
 import { openPages, type Pages } from '../../browser/cdp/pages.ts';
 import type { Chrome } from '../../browser/launch.ts';
+import type { SessionHandoffs } from '../handoffs.ts';
 import { refuse } from '../refusal.ts';
 import type { ServeView } from '../session.ts';
 import { openScreencasts } from './screencast.ts';
@@ -37,7 +38,7 @@ export type LiveView = {
 
 export function openLiveView(
   chrome: Pick<Chrome, 'pipe'>,
-  { log, now }: { log: Log; now: () => number },
+  { log, now, handoffs }: { log: Log; now: () => number; handoffs: SessionHandoffs },
 ): LiveView {
   const { pipe } = chrome;
   const screencasts = openScreencasts(pipe);
@@ -64,9 +65,11 @@ export function openLiveView(
     if (socket.destroyed) return;
     const { isReadOnly, lastsMs } = viewOptions(request, now());
     server.handleUpgrade(request, socket, head, (webSocket) => {
-      const options = { socket: webSocket, pipe, pages, screencasts, target, isReadOnly, log };
+      const shown = { pipe, pages, screencasts, target, isReadOnly, log };
+      const options = { ...shown, socket: webSocket, finish: handoffs.finish };
       const viewer = new Viewer(options);
       viewers.add(viewer);
+      viewer.onHandoff(handoffs.pending);
       reportControl(viewers);
       webSocket.once('close', () => {
         viewers.delete(viewer);
@@ -77,6 +80,9 @@ export function openLiveView(
     });
   };
   void pipe.closed.then(end);
+  handoffs.onChange(() => {
+    for (const viewer of viewers) viewer.onHandoff(handoffs.pending);
+  });
 
   return {
     close: end,

@@ -1,8 +1,8 @@
 /**
  * One viewer of a live view: its socket, the tab it shows, and its input.
  *   open -> closed (by either side, once)
- * Sent: JSON {type: 'tabs' | 'size' | 'dialog' | 'notice' | 'control'}, and each frame as one
- * binary message.
+ * Sent: JSON {type: 'tabs' | 'size' | 'dialog' | 'notice' | 'control' | 'handoff'}, and each frame
+ * as one binary message.
  * Received: input.ts. The viewer acknowledges each frame when it is drawn; two may be in flight.
  */
 import type { WebSocket } from 'ws';
@@ -10,6 +10,7 @@ import type { Log } from '../../../proto/common/log.ts';
 import type { Page, Pages } from '../../browser/cdp/pages.ts';
 import { openPauses } from '../../browser/cdp/pauses.ts';
 import type { Pipe } from '../../browser/cdp/pipe.ts';
+import type { PendingHandoff } from '../handoffs.ts';
 import { endSoon } from '../relay/outbox.ts';
 import { actions, type ViewerAction } from './actions.ts';
 import { readMessage } from './input.ts';
@@ -42,6 +43,8 @@ type ViewerOptions = {
   target: string | undefined;
   /** The viewer may only watch. */
   isReadOnly: boolean;
+  /** The person has finished a handoff. */
+  finish: (handoffId: string) => Promise<void>;
   log: Log;
 };
 
@@ -62,6 +65,8 @@ export class Viewer implements ScreencastListener {
   #tabs = '';
   #tabsTimer: NodeJS.Timeout | undefined;
   #isControlled = false;
+  #handoffId: string | undefined;
+  #isFinishing = false;
 
   constructor(options: ViewerOptions) {
     const { socket, pages } = options;
@@ -88,6 +93,14 @@ export class Viewer implements ScreencastListener {
     if (isByOther === this.#isControlled) return;
     this.#isControlled = isByOther;
     this.#send({ type: 'control', isByOther });
+  }
+
+  /** The request to the person; undefined when there is none. */
+  onHandoff(handoff: PendingHandoff | undefined): void {
+    if (handoff?.id === this.#handoffId) return;
+    this.#handoffId = handoff?.id;
+    const { id, instructions } = handoff ?? {};
+    this.#send({ type: 'handoff', handoff: handoff ? { id, instructions } : null });
   }
 
   close(code: number, reason: string): void {
@@ -186,9 +199,18 @@ export class Viewer implements ScreencastListener {
       this.#sendFrame();
       this.#screencast?.resume();
     } else if (this.#options.isReadOnly) return;
+    else if (message.kind === 'done') void this.#finish(message.id);
     else if (this.#shown && !this.#screencast && DEFERRED.includes(message.kind))
       this.#deferred = message;
     else this.#act(message, this.#screencast?.session);
+  }
+
+  /** One call to core at a time, whatever the viewer sends. */
+  async #finish(id: string): Promise<void> {
+    if (id !== this.#handoffId || this.#isFinishing) return;
+    this.#isFinishing = true;
+    await this.#options.finish(id);
+    this.#isFinishing = false;
   }
 
   #sendTabs(): void {

@@ -12,6 +12,7 @@ import { MESSAGE_MAX_BYTES, TAIL_BYTES } from '../../browser/cdp/split.ts';
 import { restoreNetErrors } from '../../jail/egress/net-errors.ts';
 import type { ProtocolRecorder, SessionRecorder } from '../log/recorder.ts';
 import { type ErrorBody, encodeCommand, type Message, paramsOf, readMessage } from './commands.ts';
+import { type HandoffCommands, isHandoffCommand } from './handoff-commands.ts';
 import { endSoon, openOutbox } from './outbox.ts';
 import { PENDING_MAX, type PendingCommand, PendingCommands } from './pending-commands.ts';
 import {
@@ -54,6 +55,8 @@ type ClientOptions = {
   log: Log;
   /** Records the protocol log; absent: no log is kept. */
   recorder?: ProtocolRecorder | undefined;
+  /** Commands of ours; absent: there are none. */
+  ours?: HandoffCommands | undefined;
 };
 
 /** A CDP session of the client, its recorder when a log is kept, and its target. */
@@ -64,7 +67,7 @@ type Owned = {
 };
 
 export function openClient(options: ClientOptions): RelayClient {
-  const { socket, wire, root, chrome, log, recorder } = options;
+  const { socket, wire, root, chrome, log, recorder, ours } = options;
   const rootId = root.sessionId;
   const { pipe, paths, proxies } = chrome;
   const reading = openPauses(socket);
@@ -72,8 +75,7 @@ export function openClient(options: ClientOptions): RelayClient {
   const owned = new Map<string, Owned>();
   const overrides = pageOverrides(pipe);
   const pending = new PendingCommands<Owned>((one) => owned.get(one.cdpSessionId) === one);
-  const policyContext = { ...paths, owns: (id: string) => owned.has(id) };
-  const { promise: closed, resolve: resolveClosed } = Promise.withResolvers<void>();
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   const warned = new Set<string>();
   let messages = 0;
 
@@ -155,7 +157,8 @@ export function openClient(options: ClientOptions): RelayClient {
       return;
     }
     const { id, method, params } = message;
-    const parsed = needsParams(method) ? paramsOf(message) : {};
+    const isParsed = needsParams(method) || isHandoffCommand(method);
+    const parsed = isParsed ? paramsOf(message) : {};
     const command = 'error' in parsed ? { id, method } : { id, method, ...parsed };
     session.recorder?.onCommand(command, { text, params }, Date.now());
     if ('error' in parsed) answer(message, parsed, session);
@@ -166,8 +169,23 @@ export function openClient(options: ClientOptions): RelayClient {
     if (!warned.has(why)) recorder?.warn(why, Date.now());
     warned.add(why);
   };
+  /** Whether the command is one of ours: it is answered later. */
+  const applyOurs = (message: Message, command: Command, session: Owned): boolean => {
+    const notify = (method: string, params: object): void => {
+      if (owned.get(session.cdpSessionId) !== session) return;
+      const on = message.sessionId === '' ? {} : { sessionId: message.sessionId };
+      send(Buffer.from(JSON.stringify({ method, params, ...on })), session);
+    };
+    const result = ours?.(command, notify);
+    void result?.then(
+      (result) => answer(message, { result }, session),
+      (error: Error) => answer(message, refusal(error), session),
+    );
+    return result !== undefined;
+  };
   const apply = (message: Message, command: Command, session: Owned): void => {
-    const decision = decide(command, policyContext);
+    if (applyOurs(message, command, session)) return;
+    const decision = decide(command, { ...paths, owns: (id) => owned.has(id) });
     switch (decision.kind) {
       case 'refuse': {
         const { code = REFUSED, why, isWarned } = decision;
@@ -193,9 +211,7 @@ export function openClient(options: ClientOptions): RelayClient {
             if (socket.readyState !== socket.OPEN) return undefined;
             return pass(message, { ...asked, params }, session);
           })
-          .catch(({ message: why }: Error) => {
-            answer(message, { error: { code: REFUSED, message: why } }, session);
-          });
+          .catch((error: Error) => answer(message, refusal(error), session));
     }
   };
   /** Chrome found no session for a command: the session ended before Chrome read the command. */
@@ -223,7 +239,6 @@ export function openClient(options: ClientOptions): RelayClient {
     for (const id of [...owned.keys()]) disown(id);
     root.end();
     void resetDownloadBehavior(chrome);
-    resolveClosed();
   });
   return {
     closed,
@@ -232,6 +247,10 @@ export function openClient(options: ClientOptions): RelayClient {
     },
     close: end,
   };
+}
+
+function refusal({ message }: Error): { error: ErrorBody } {
+  return { error: { code: REFUSED, message } };
 }
 
 /** Frames and workers belong to the page above them; targets above all pages count as page 0. */

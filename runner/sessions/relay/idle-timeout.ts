@@ -16,17 +16,24 @@ export type Watched = {
   close(code: number, reason: string): void;
 };
 
-/** Stops when the socket closes. `idleMs` undefined: no limit. */
+export type IdleOptions = {
+  /** Undefined: no limit. */
+  idleMs?: number | undefined;
+  /** Whether the session waits for a person, which is no inactivity. */
+  isHeld?: (() => boolean) | undefined;
+};
+
+/** Stops when the socket closes. */
 export function watchIdle(
   socket: Pick<WebSocket, 'ping' | 'once'>,
   client: Watched,
-  idleMs: number | undefined,
+  { idleMs, isHeld }: IdleOptions,
 ): void {
   const ping = setInterval(() => socket.ping(), PING_MS);
   let seen = client.messages;
   let quiet = 0;
   const look = (): void => {
-    quiet = client.messages === seen ? quiet + 1 : 0;
+    quiet = client.messages === seen && !isHeld?.() ? quiet + 1 : 0;
     seen = client.messages;
     if (quiet >= LOOKS) client.close(1008, `no CDP traffic for ${Number(idleMs) / 1000} s`);
   };

@@ -9,11 +9,14 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Log } from '../../../proto/common/log.ts';
+import { ORIGIN_HEADER } from '../../../proto/network/origin-header.ts';
 import { lossReason } from '../../browser/launch.ts';
+import type { SessionHandoffs } from '../handoffs.ts';
 import type { ProtocolRecorder } from '../log/recorder.ts';
 import { refuse } from '../refusal.ts';
 import { openClient, type RelayClient } from './client.ts';
-import { watchIdle } from './idle-timeout.ts';
+import { handoffCommands, type Peer } from './handoff-commands.ts';
+import { type IdleOptions, watchIdle } from './idle-timeout.ts';
 import type { RelayedChrome } from './relayed-chrome.ts';
 import { browserRoot, type Root, targetRoot } from './roots.ts';
 
@@ -38,10 +41,10 @@ export type Relay = {
 
 type UpgradeRequest = { request: IncomingMessage; socket: Duplex; head: Buffer };
 
-export type RelayOptions = {
+export type RelayOptions = Pick<IdleOptions, 'idleMs'> & {
   log: Log;
-  /** Clients without traffic for so long are closed; undefined: never. */
-  idleMs?: number | undefined;
+  /** Of the session, for its clients; absent: they cannot ask for any. */
+  handoffs?: SessionHandoffs | undefined;
   /** Called with the number of clients when one connects or disconnects. */
   onClients?: ((clients: number) => void) | undefined;
   /** Records the protocol log; absent: no log is kept. */
@@ -49,7 +52,8 @@ export type RelayOptions = {
 };
 
 export function openRelay(chrome: RelayedChrome, options: RelayOptions): Relay {
-  const { log, idleMs, onClients, recorder } = options;
+  const { log, idleMs, onClients, recorder, handoffs } = options;
+  const isHeld = () => handoffs?.pending !== undefined;
   const { pipe } = chrome;
   const server = new WebSocketServer({
     noServer: true,
@@ -69,11 +73,12 @@ export function openRelay(chrome: RelayedChrome, options: RelayOptions): Relay {
     ended ??= { code, reason };
     for (const client of clients) client.close(code, reason);
   };
-  const addClient = (socket: WebSocket, wire: Duplex, root: Root): void => {
-    const client = openClient({ socket, wire, root, chrome, log, recorder });
+  const addClient = (socket: WebSocket, wire: Duplex, root: Root, peer: Peer): void => {
+    const ours = handoffs && handoffCommands(handoffs, peer);
+    const client = openClient({ socket, wire, root, chrome, log, recorder, ours });
     void root.closed?.then(() => client.close(1000, 'the target has closed'));
     clients.add(client);
-    watchIdle(socket, client, idleMs);
+    watchIdle(socket, client, { idleMs, isHeld });
     onClients?.(clients.size);
     void client.closed.then(() => {
       clients.delete(client);
@@ -105,7 +110,7 @@ export function openRelay(chrome: RelayedChrome, options: RelayOptions): Relay {
       isUpgraded = true;
       // a gateway that shuts down closes its half: the client gets the reason before ws closes ours
       socket.prependOnceListener('end', () => webSocket.close(1001, 'the gateway is ending'));
-      addClient(webSocket, socket, root);
+      addClient(webSocket, socket, root, peerOf(request));
     });
   };
   void pipe.closed.then(() => {
@@ -135,6 +140,13 @@ export function openRelay(chrome: RelayedChrome, options: RelayOptions): Relay {
         });
     },
   };
+}
+
+/** As the gateway has described it, which core has authorised. */
+function peerOf({ url = '/', headers }: IncomingMessage): Peer {
+  const origin = headers[ORIGIN_HEADER];
+  const keyId = URL.parse(url, 'ws://runner')?.searchParams.get('apiKeyId') ?? '';
+  return { origin: typeof origin === 'string' ? origin : '', keyId };
 }
 
 /** ws closes a message that is too long without giving a reason. */

@@ -7,6 +7,7 @@ import { readCoreConfig } from '../../../core/config.ts';
 import { openBlobFiles } from '../../../core/files/blob-files.ts';
 import { openQuotas } from '../../../core/projects/quotas.ts';
 import { runnerService } from '../../../core/runners/leases.ts';
+import { viewTokens } from '../../../core/sessions/live-view.ts';
 import { sessionSecrets } from '../../../core/sessions/proxy-secrets.ts';
 import { signingKeys } from '../../../core/sessions/signing-keys.ts';
 import type { Store } from '../../../core/store/types.ts';
@@ -99,6 +100,7 @@ test('work acquired while its caller disconnects is put back', async () => {
   const sealer = sealerOf(Buffer.alloc(32));
   const service = runnerService({
     store,
+    tokens: viewTokens(sealer, () => T0),
     validator,
     now: () => T0,
     leaseMs: 15_000,

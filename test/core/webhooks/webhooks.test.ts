@@ -61,7 +61,7 @@ webhooks('the secret is stored sealed', async () => {
 
 webhooks('every event type of the catalogue is accepted', async () => {
   await using app = boot();
-  assert.equal((await app.create('https://example.com', [...EVENT_TYPES])).eventTypes.length, 12);
+  assert.equal((await app.create('https://example.com', [...EVENT_TYPES])).eventTypes.length, 15);
 });
 
 for (const [what, eventTypes] of [

@@ -9,7 +9,7 @@ import { extensionForm, formOf, type Kind, makeTenant, type Objects } from './te
 
 const KINDS: readonly Kind[] = [
   ...(['project', 'key', 'context', 'session', 'download', 'extension', 'build'] as const),
-  ...(['function', 'version', 'invocation', 'webhook', 'delivery', 'label'] as const),
+  ...(['function', 'version', 'invocation', 'webhook', 'delivery', 'label', 'handoff'] as const),
   'schedule',
 ];
 /** The kinds with a DELETE operation, and its path. */

@@ -30,6 +30,7 @@ const [context, session, webhook] = [
   { id: 'session' },
   { id: 'webhook' },
 ] as const;
+const handoff = { sessionId: 'session', id: 'handoff' } as const;
 const delivery = { id: 'webhook', deliveryId: 'delivery' } as const;
 /** A request that a receiver refuses. */
 const REFUSED = {
@@ -144,6 +145,16 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'POST /v1/sessions/{id}/recording/downloads': { path: session, own: 409 },
   'DELETE /v1/sessions/{sessionId}/downloads': { path: { sessionId: 'session' }, own: 204 },
   'PUT /v1/sessions/{id}/labels': { path: session, body: { labels: ['a'] }, own: 200 },
+  'GET /v1/sessions/{sessionId}/handoffs': { path: { sessionId: 'session' }, own: 200 },
+  // one is pending
+  'POST /v1/sessions/{sessionId}/handoffs': {
+    path: { sessionId: 'session' },
+    body: { instructions: 'help' },
+    own: 409,
+  },
+  'GET /v1/sessions/{sessionId}/handoffs/{id}': { path: handoff, own: 200 },
+  'POST /v1/sessions/{sessionId}/handoffs/{id}/complete': { path: handoff, own: 200 },
+  'POST /v1/sessions/{sessionId}/handoffs/{id}/cancel': { path: handoff, own: 200 },
   'POST /v1/sessions/{id}': { path: session, body: { status: 'REQUEST_RELEASE' }, own: 200 },
   'DELETE /v1/sessions/{id}': { path: session, own: 204 },
 

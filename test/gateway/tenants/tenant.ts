@@ -12,6 +12,7 @@ export type Kind =
   | 'key'
   | 'context'
   | 'session'
+  | 'handoff'
   | 'download'
   | 'extension'
   | 'label'
@@ -120,7 +121,7 @@ async function run(app: App, as: CallOptions, functionId: string) {
   return { webhook: webhookId, delivery, invocation: (await invoke()).id };
 }
 
-/** A session that runs, with a download and a page that is recorded. */
+/** A session that runs and waits for a person, with a download. */
 async function open(app: App, as: CallOptions) {
   const { clients, asRunner } = app;
   const creating = clients.sessions.createSession(NOTHING, as);
@@ -135,5 +136,8 @@ async function open(app: App, as: CallOptions) {
   const wanted = { sessionId: id, createdAfter: undefined, createdBefore: undefined };
   const { downloads } = await clients.downloads.listDownloads(wanted, as);
   await clients.runners.renewLeases({ ...HOLDER, leaseIds: [leaseId] }, asRunner);
-  return { session: id, download: must(downloads[0], 'a download').id };
+  const help = { sessionId: id, instructions: 'help', timeout: undefined };
+  const { handoff } = await clients.handoffs.createHandoff(help, as);
+  const own = { session: id, handoff: must(handoff, 'a handoff').id };
+  return { ...own, download: must(downloads[0], 'a download').id };
 }

@@ -420,6 +420,16 @@ const PAGES: Readonly<Record<string, readonly Step[]>> = {
       },
     },
     {
+      begins: 'curl -X POST http://127.0.0.1:4747/v1/sessions/<session-id>/handoffs',
+      async run(code, desk) {
+        const session = await openSession(desk);
+        const said = await desk.reader.run(filled(code, { session: session.id }));
+        assert.match(said, /"status":"PENDING".*"url":"http:[^"]*\/live\?token=/);
+        await release(desk, session);
+      },
+    },
+    elsewhere('const cdp = await page', 'test/journey/sessions/handoff.test.ts', 'handoffComplete'),
+    {
       begins: 'npx agent-browser',
       async run(code, { reader }) {
         const said = await reader.run(code.replace('npx', 'npx --yes'));

@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { componentsOf } from '../../../runner/sessions/components.ts';
 import type { Context } from '../../../runner/sessions/context.ts';
 import { openSession } from '../../../runner/sessions/session.ts';
-import { BROWSERS } from '../../support/runner/browsers.ts';
+import { BROWSERS, NO_HANDOFFS } from '../../support/runner/browsers.ts';
 import { testLease, testRunner } from '../../support/runner/lease.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { launchOne, log } from '../browser/lab.ts';
@@ -29,6 +29,7 @@ test("a warning of a context's save is in the log", async () => {
   const now = Date.now;
   const resources = {
     ...BROWSERS,
+    handoffs: NO_HANDOFFS,
     runner: testRunner({ clients: { runners }, runDir: dir.path, log, now }),
   };
   const work = { sessionId: 's', projectId: 'p', sessionParamsJson: '', extension: undefined };

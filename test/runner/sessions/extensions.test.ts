@@ -6,7 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { componentsOf } from '../../../runner/sessions/components.ts';
 import { openExtensions } from '../../../runner/sessions/extensions.ts';
-import { BROWSERS } from '../../support/runner/browsers.ts';
+import { BROWSERS, NO_HANDOFFS } from '../../support/runner/browsers.ts';
 import { testLease, testRunner } from '../../support/runner/lease.ts';
 import { manifest, zipOf } from '../../support/runner/zips.ts';
 import { tempDirectory } from '../../support/temp.ts';
@@ -36,7 +36,8 @@ async function startOf({ extensions, wanted }: Awaited<ReturnType<typeof openWit
   const log = { info: ({ message }: { message: string }) => warnings.push(message) };
   const sessionParamsJson = '{"browserSettings":{"extensionId":"e","logSession":false}}';
   const work = { sessionId: 's', projectId: 'p', sessionParamsJson, extension: wanted };
-  const resources = { ...BROWSERS, runner: testRunner({ log: log as never }), extensions };
+  const own = { runner: testRunner({ log: log as never }), handoffs: NO_HANDOFFS };
+  const resources = { ...BROWSERS, ...own, extensions };
   const { chromeOptions } = componentsOf(work as never, testLease('lease'), resources);
   return { started: await chromeOptions(signal), warnings };
 }

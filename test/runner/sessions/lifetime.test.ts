@@ -53,6 +53,41 @@ life('no first client: TIMED_OUT; a client or a viewer in time prevents it', asy
   }
 });
 
+life('while it is held for a person, no client needs to be connected', async () => {
+  for (const come of ['clients', undefined] as const) {
+    using scene = open({ connectMs: SOON_MS, graceMs: SOON_MS });
+    scene.one.hold(true);
+    scene.one.begin(20 * SOON_MS);
+    if (come) {
+      scene.one.clients(1);
+      scene.one.clients(0);
+    }
+    assert.is((await scene.one.ended).reason, 'session timed out', String(come));
+  }
+});
+
+life('after a hold, a client that has left gets the time of a first one', async () => {
+  using left = open({ connectMs: SOON_MS });
+  left.one.begin(LONG_MS);
+  left.one.clients(1);
+  left.one.hold(true);
+  left.one.clients(0);
+  left.one.hold(false);
+  assert.is((await left.one.ended).reason, 'its last client has left');
+  using kept = open({ connectMs: SOON_MS, graceMs: SOON_MS, keepAlive: true });
+  kept.one.begin(20 * SOON_MS);
+  kept.one.clients(1);
+  kept.one.hold(true);
+  kept.one.clients(0);
+  kept.one.hold(false);
+  assert.is((await kept.one.ended).reason, 'session timed out');
+  using unmet = open({ connectMs: SOON_MS });
+  unmet.one.hold(true);
+  unmet.one.begin(LONG_MS);
+  unmet.one.hold(false);
+  assert.is((await unmet.one.ended).reason, 'nobody connected in time');
+});
+
 life('a client before the begin counts as the first client', async () => {
   using scene = open({ connectMs: SOON_MS });
   scene.one.clients(1);

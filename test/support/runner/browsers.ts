@@ -1,9 +1,18 @@
 /** A runner's browser settings, for tests of other subjects. */
 
+import type { Clients } from '../../../proto/rpc/services.ts';
 import { settingsDeps } from '../../../runner/sessions/browser-settings.ts';
 import type { SessionResources } from '../../../runner/sessions/components.ts';
+import { openHandoffs } from '../../../runner/sessions/handoffs.ts';
 
-export const BROWSERS: Pick<SessionResources, 'engine' | 'settings'> = {
+/** No session of these tests asks for a person. */
+const handoffs = openHandoffs({} as Pick<Clients, 'runners'>);
+
+export const BROWSERS: Pick<SessionResources, 'engine' | 'settings' | 'handoffs'> = {
   engine: undefined,
   settings: settingsDeps({ proxy: undefined, adLists: [] }),
+  handoffs,
 };
+
+/** Handoffs of one session, for tests of other subjects. */
+export const NO_HANDOFFS = handoffs.ofLease({ id: 'lease', call: {} });

@@ -1,8 +1,8 @@
 /**
- * Labels in SQLite, and which sessions have them. Their rules: core/store/operations/sessions.ts. A
+ * Labels in SQLite, and which sessions have them. Their rules: core/store/operations/sessions. A
  * deleted label has no key; its rows are removed in batches.
  */
-import type { LabelStatements } from '../../operations/sessions.ts';
+import type { LabelStatements } from '../../operations/sessions/sessions.ts';
 import type { LabelOps, LabelRow } from '../../types/sessions.ts';
 import { queries, statements } from '../engine/statements.ts';
 import { found } from '../engine/steps.ts';

@@ -1,5 +1,5 @@
-/** Sessions in SQLite. Their lifecycle: core/store/operations/sessions.ts, session-lifecycle.ts. */
-import type { SessionStatements } from '../../operations/sessions.ts';
+/** Sessions in SQLite. Their lifecycle: core/store/operations/sessions. */
+import type { SessionStatements } from '../../operations/sessions/sessions.ts';
 import { openStates, SESSION, statesBefore } from '../../operations/states.ts';
 import type {
   ListedSession,
@@ -107,8 +107,17 @@ export const sessionStatements = preparedOnce((tx: Tx): SessionStatements => {
 });
 
 function referenceStatements(tx: Tx) {
-  const { exists, values } = statements(tx);
+  const { exists, rows, values } = statements(tx);
   return {
+    // Few are pending at a time: index handoffs_pending.
+    leasedHandoffs: rows(`
+      SELECT handoffs.id AS id, instructions, jobs.lease_id AS leaseId
+      FROM handoffs
+        LEFT JOIN invocations ON invocations.session_id = handoffs.session_id
+        JOIN jobs ON jobs.id = COALESCE(invocations.id, handoffs.session_id)
+      WHERE handoffs.status = 'PENDING'
+        AND jobs.runner_id = @runnerId AND jobs.instance_id = @instanceId
+      ORDER BY handoffs.id`),
     isOfInvocation: exists('SELECT 1 FROM invocations WHERE session_id = ?'),
     endedBy: exists('SELECT 1 FROM sessions WHERE ended_lease_id = ?'),
     // Index jobs_released.

@@ -84,6 +84,9 @@ export const EVENT_TYPES = [
   'sessions.ended',
   'sessions.recording.ready',
   'sessions.download.ready',
+  'sessions.handoff.requested',
+  'sessions.handoff.completed',
+  'sessions.handoff.expired',
 ];
 
 type DayState = 'none' | 'done' | 'waiting' | 'failed';

@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import { type RawData, WebSocket } from 'ws';
 import { type LiveView, openLiveView } from '../../../../runner/sessions/live-view/live-view.ts';
 import { until } from '../../../support/poll.ts';
+import { NO_HANDOFFS } from '../../../support/runner/browsers.ts';
 import { type Lab, listen, log, openLab } from '../../browser/lab.ts';
 
 /** Ours: a machine under load. */
@@ -35,7 +36,7 @@ export type Viewing = {
 
 export async function openLiveLab(program?: string): Promise<LiveLab> {
   const lab = await openLab({ allow: ['127.0.0.0/8'], ...(program && { program }) });
-  const live = openLiveView(lab.chrome, { log, now: () => NOW });
+  const live = openLiveView(lab.chrome, { log, now: () => NOW, handoffs: NO_HANDOFFS });
   const server = createServer();
   server.on('upgrade', (request, socket, head) => {
     const target = new URL(request.url ?? '/', 'http://runner').searchParams.get('target');

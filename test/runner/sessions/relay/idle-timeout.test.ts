@@ -6,7 +6,7 @@ import { until } from '../../browser/lab.ts';
 
 const idle = suite('runner/sessions/relay/idle-timeout');
 
-function open(idleMs: number | undefined) {
+function open(idleMs: number | undefined, isHeld = () => false) {
   const closes: string[] = [];
   let gone = (): void => {};
   let messages = 0;
@@ -20,7 +20,7 @@ function open(idleMs: number | undefined) {
     ping: () => {},
     once: (_event: string, listener: () => void) => (gone = listener),
   };
-  watchIdle(socket as never, client, idleMs);
+  watchIdle(socket as never, client, { idleMs, isHeld });
   return { closes, say: () => (messages += 1), gone: () => gone() };
 }
 
@@ -29,13 +29,18 @@ idle('a silent connection is closed with 1008 and a reason; an active one is not
   const lively = open(2_000); // longer than a loaded machine stalls
   const speaking = setInterval(lively.say, 1);
   const never = open(undefined);
+  let isHeld = true;
+  const held = open(50, () => isHeld);
   await until(() => quiet.closes.length > 0, 'it ended');
   assert.is(quiet.closes[0], '1008 no CDP traffic for 0.05 s');
   assert.equal(lively.closes, []);
   assert.equal(never.closes, []);
+  assert.equal(held.closes, [], 'it waits for a person');
+  isHeld = false;
+  await until(() => held.closes.length > 0, 'it ended when it was not held any more');
   clearInterval(speaking);
   await until(() => lively.closes.length > 0, 'it ended when it spoke no more');
-  for (const one of [quiet, lively, never]) one.gone();
+  for (const one of [quiet, lively, never, held]) one.gone();
 });
 
 idle('a closed connection is not watched', async () => {

@@ -7,11 +7,18 @@ import { Fault } from '../../../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../../../proto/rpc/local.ts';
 import type { Clients } from '../../../../proto/rpc/services.ts';
 import { followNotifications } from '../../../../runner/sessions/server/notifications.ts';
+import { BROWSERS } from '../../../support/runner/browsers.ts';
 
 const test = suite('runner/sessions/server/releases');
 type Answer = string[] | Fault;
 
 /** Follows the releases until the responses are used up; returns the requests and the releases. */
+async function never(signal: AbortSignal | undefined): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  signal?.addEventListener('abort', () => reject(signal.reason));
+  return await promise;
+}
+
 async function follow(answers: Answer[], end: 'signal' | 'answers' = 'signal') {
   const asked: AwaitReleasesRequest[] = [];
   const released: (readonly string[])[] = [];
@@ -24,11 +31,13 @@ async function follow(answers: Answer[], end: 'signal' | 'answers' = 'signal') {
       if (answer instanceof Fault) throw answer;
       return { leaseIds: answer };
     },
+    async awaitHandoffs(_: unknown, { signal }: CallOptions) {
+      if (end === 'answers') throw new Fault('LEASE_LOST', 'superseded');
+      return await never(signal);
+    },
     async awaitRevocations(_: unknown, { signal }: CallOptions) {
       if (end === 'answers') throw new Fault('LEASE_LOST', 'superseded');
-      const { promise, reject } = Promise.withResolvers<never>();
-      signal?.addEventListener('abort', () => reject(signal.reason));
-      return await promise;
+      return await never(signal);
     },
   } as unknown as Clients['runners'];
   await followNotifications({
@@ -36,6 +45,7 @@ async function follow(answers: Answer[], end: 'signal' | 'answers' = 'signal') {
     call: {},
     runner: { runnerId: 'r', instanceId: 'i' },
     server: { revoke: () => undefined },
+    handoffs: BROWSERS.handoffs,
     leases: { release: (leaseIds) => void released.push(leaseIds) },
     log: openLog({ role: 'test', level: 'silent' }),
     signal: over.signal,

@@ -12,6 +12,7 @@ import {
   openSessionServer,
   type RegisteredSession,
 } from '../../../../runner/sessions/server/session-server.ts';
+import { BROWSERS } from '../../../support/runner/browsers.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 
 const test = suite('runner/sessions/server/revocations');
@@ -72,6 +73,12 @@ test('a client that does not close is disconnected', async () => {
   await cut;
 });
 
+async function never(signal: AbortSignal | undefined): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  signal?.addEventListener('abort', () => reject(signal.reason));
+  return await promise;
+}
+
 test('reported keys are revoked, and named in the next poll', async () => {
   const asked: string[][] = [];
   const revoked: string[][] = [];
@@ -83,10 +90,9 @@ test('reported keys are revoked, and named in the next poll', async () => {
       if (asked.length === answers.length) over.abort();
       return { keyIds: answers[asked.length - 1] ?? [] };
     },
+    awaitHandoffs: async (_: unknown, { signal }: CallOptions) => await never(signal),
     async awaitReleases(_: unknown, { signal }: CallOptions) {
-      const { promise, reject } = Promise.withResolvers<never>();
-      signal?.addEventListener('abort', () => reject(signal.reason));
-      return await promise;
+      return await never(signal);
     },
   } as unknown as Clients['runners'];
   await followNotifications({
@@ -96,6 +102,7 @@ test('reported keys are revoked, and named in the next poll', async () => {
     signal: over.signal,
     runner: { runnerId: 'r', instanceId: 'i' },
     leases: { release: () => undefined },
+    handoffs: BROWSERS.handoffs,
     server: { revoke: (keyIds) => void revoked.push([...keyIds]) },
   });
   assert.equal(asked, [[], ['a'], ['a', 'b']]);

@@ -89,7 +89,7 @@ function Header({ delivery, path, again }: HeaderProps) {
 /** The pages of events' resources. */
 const SUBJECTS = [
   { types: /^functions\.invocations\./, name: 'runs', text: 'its run' },
-  { types: /^sessions\.(?!download\.)/, name: 'sessions', text: 'its session' },
+  { types: /^sessions\.(?!download\.|handoff\.)/, name: 'sessions', text: 'its session' },
 ] as const;
 
 /** What the event is about. */

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId } from '../../../core/common/ids.ts';
-import { sealerOf } from '../../../core/common/sealer.ts';
-import { signingKeys } from '../../../core/sessions/signing-keys.ts';
+import { newId } from '../../../../core/common/ids.ts';
+import { sealerOf } from '../../../../core/common/sealer.ts';
+import { signingKeys } from '../../../../core/sessions/signing-keys.ts';
 
 const test = suite('core/sessions/signing-keys');
 

@@ -3,20 +3,23 @@
  * invocation, or the session itself where a user started it. Labels of a project, and which ones a
  * session has.
  */
-import type { Holder } from '../types/leases.ts';
-import type { Owned } from '../types/rows.ts';
+
+import type { Holder } from '../../types/leases.ts';
+import type { Owned } from '../../types/rows.ts';
 import type {
   LabelOps,
   LabelRow,
+  LeasedHandoff,
   ListedSession,
   NewUserSession,
   SessionRow,
   SessionStatus,
   WantedLabel,
-} from '../types/sessions.ts';
-import { type EventStatements, emitEvent, recordingEvent, sessionEvent } from './events.ts';
-import type { InSteps, Read, Steps, Transaction } from './steps.ts';
-import { tooManyLabels } from './texts.ts';
+} from '../../types/sessions.ts';
+import { type EventStatements, emitEvent, recordingEvent, sessionEvent } from '../events.ts';
+import type { InSteps, Read, Steps, Transaction } from '../steps.ts';
+import { tooManyLabels } from '../texts.ts';
+import type { HandoffTransitions } from './handoffs.ts';
 
 export type NewSession = Omit<NewUserSession, 'timeoutMs' | 'waitUntil' | 'traceparent'> & {
   /** From its start; null for an invocation's. */
@@ -63,6 +66,8 @@ export type SessionStatements = {
   defaultTimeout(projectId: string): Read<number>;
   /** Sessions that the project may have live, and that it has live and not released. */
   limit(projectId: string): Read<{ limit: number; current: number }>;
+  /** Pending handoffs of the sessions under that instance's leases. */
+  leasedHandoffs(holder: Holder): Read<LeasedHandoff[]>;
   /** Leases of that instance whose session was released. */
   releasedLeases(holder: Holder): Read<string[]>;
 };
@@ -87,9 +92,16 @@ export type LabelStatements = {
 
 export type SessionTransitions = ReturnType<typeof sessionTransitions>;
 
-type TransitionDeps = LabelDeps & { sessions: SessionStatements; events: EventStatements };
+type TransitionDeps = LabelDeps & {
+  sessions: SessionStatements;
+  handoffs: HandoffTransitions;
+  events: EventStatements;
+};
 
-export function sessionTransitions({ sessions, events, labels }: TransitionDeps, tx: Transaction) {
+export function sessionTransitions(
+  { sessions, handoffs, events, labels }: TransitionDeps,
+  tx: Transaction,
+) {
   function* started(wanted: Parameters<SessionStatements['start']>[0]): Steps<number | undefined> {
     const row = yield* sessions.start(wanted);
     tx.wake('sessions');
@@ -125,6 +137,7 @@ export function sessionTransitions({ sessions, events, labels }: TransitionDeps,
       const row = yield* sessions.end({ ...end, startedAt, reason, proxyBytes, leaseId });
       tx.wake('sessions');
       if (!row) return;
+      yield* handoffs.expireOf(id, at);
       yield* emitEvent(events, tx, sessionEvent('ended', row));
       if (!(yield* sessions.isRecorded(id))) return;
       const { projectId } = row;

@@ -1,12 +1,12 @@
 /** The token of a shared session names its rights until it expires; anything else is refused. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId } from '../../../core/common/ids.ts';
-import { sealerOf } from '../../../core/common/sealer.ts';
-import { viewTokens } from '../../../core/sessions/live-view.ts';
-import { shareTokens } from '../../../core/sessions/share-tokens.ts';
-import { signingKeys } from '../../../core/sessions/signing-keys.ts';
-import { faultOf } from '../../support/fault.ts';
+import { newId } from '../../../../core/common/ids.ts';
+import { sealerOf } from '../../../../core/common/sealer.ts';
+import { viewTokens } from '../../../../core/sessions/live-view.ts';
+import { shareTokens } from '../../../../core/sessions/share-tokens.ts';
+import { signingKeys } from '../../../../core/sessions/signing-keys.ts';
+import { faultOf } from '../../../support/fault.ts';
 
 const test = suite('core/sessions/share-tokens');
 const UNTIL = 1_800_000_000_123;

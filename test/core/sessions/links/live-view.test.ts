@@ -1,10 +1,10 @@
 /** The links of a live view: access, validity and refusals. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId } from '../../../core/common/ids.ts';
-import { must } from '../../../proto/common/must.ts';
-import { faultOf } from '../../support/fault.ts';
-import { type Booted, boot } from '../boot.ts';
+import { newId } from '../../../../core/common/ids.ts';
+import { must } from '../../../../proto/common/must.ts';
+import { faultOf } from '../../../support/fault.ts';
+import { type Booted, boot } from '../../boot.ts';
 
 const test = suite('core/sessions/live-view');
 

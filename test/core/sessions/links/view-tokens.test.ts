@@ -1,10 +1,10 @@
 /** A view token opens its session until it expires; anything else opens nothing. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId } from '../../../core/common/ids.ts';
-import { sealerOf } from '../../../core/common/sealer.ts';
-import { viewTokens } from '../../../core/sessions/live-view.ts';
-import { Fault } from '../../../proto/rpc/errors.ts';
+import { newId } from '../../../../core/common/ids.ts';
+import { sealerOf } from '../../../../core/common/sealer.ts';
+import { viewTokens } from '../../../../core/sessions/live-view.ts';
+import { Fault } from '../../../../proto/rpc/errors.ts';
 
 const test = suite('core/sessions/view-tokens');
 const sealer = sealerOf(Buffer.alloc(32, 7));

@@ -3,15 +3,17 @@
  * its runner reports that the Chrome is ready. A release frees its slot at once; the runner is
  * informed and ends it. States: states.ts.
  */
-import { must } from '../../../proto/common/must.ts';
-import type { SessionLifeOps } from '../types/sessions.ts';
-import { ENDING_GRACE_MS, type Job, type Queue } from './queue.ts';
+import { must } from '../../../../proto/common/must.ts';
+import type { HandoffOps, SessionLifeOps } from '../../types/sessions.ts';
+import { ENDING_GRACE_MS, type Job, type Queue } from '../queue.ts';
+import type { InSteps, Steps, Transaction } from '../steps.ts';
+import { RELEASED, sessionLimit } from '../texts.ts';
 import type { SessionStatements, SessionTransitions } from './sessions.ts';
-import type { InSteps, Steps, Transaction } from './steps.ts';
-import { RELEASED, sessionLimit } from './texts.ts';
 
 /** `locateSession` is one statement of the engine. */
-type Operations = InSteps<Omit<SessionLifeOps, 'locateSession'>>;
+type Operations = InSteps<
+  Omit<SessionLifeOps, 'locateSession'> & Pick<HandoffOps, 'leasedHandoffs'>
+>;
 type UserNames = 'createSession' | 'releaseSession';
 type SessionDeps = { statements: SessionStatements; sessions: SessionTransitions; queue: Queue };
 
@@ -83,6 +85,10 @@ function runnerOperations(
       crashPoint('end-session');
       yield* queue.drop(job);
       return true;
+    },
+    *leasedHandoffs(holder) {
+      yield* queue.checkLive(holder);
+      return yield* statements.leasedHandoffs(holder);
     },
     *releasedLeases(holder) {
       yield* queue.checkLive(holder);
