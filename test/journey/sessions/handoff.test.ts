@@ -40,7 +40,7 @@ journey(
     const { page } = person;
     await page.goto(must(asked.url, 'a link'));
     await page.locator('#done').waitFor(); // the request comes after the page
-  is(await page.locator('#instructions').innerText(), instructions);
+    is(await page.locator('#instructions').innerText(), instructions);
     is(await statusOf(stack, session), 'RUNNING');
     const waiting = stack.call<Handoff>(`${path}/${asked.id}?wait=60`);
     await page.locator('#done').click();
