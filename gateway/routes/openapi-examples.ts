@@ -10,6 +10,7 @@ export const EXAMPLES: Readonly<Record<string, object>> = {
     userMetadata: { job: 'nightly' },
   },
   updateSession: { status: 'REQUEST_RELEASE' },
+  createHandoff: { instructions: 'Log in, please', timeout: 600 },
   takeScreenshot: { url: 'https://example.com/', viewport: { width: 1280, height: 800 } },
   printPdf: { url: 'https://example.com/', format: 'a4', printBackground: true },
   readContent: { url: 'https://example.com/', waitUntil: 'networkidle' },
