@@ -40,6 +40,7 @@ test('an empty environment results in the documented defaults', () => {
     buildDays: 90,
     sessionDays: 90,
     crashAt: undefined,
+    searchUrl: undefined,
   });
 });
 

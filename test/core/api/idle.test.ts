@@ -34,28 +34,32 @@ const countOf = (asked: readonly string[]) => {
 /** Key pairs that the first start generates. */
 const KEY_PAIRS = 1;
 
-idle('no-wake-storm: with a waiting runner and sender, only the sweep uses the store', async () => {
-  using store = watchStore();
-  await using app = await boot({ TABERN_SWEEP_MS: '500', TABERN_KEY_PAIRS: String(KEY_PAIRS) });
-  const sender = { senderId: 'one', instanceId: newId(), max: 64, waitMs: 5_000 };
-  await until(() => countOf(store.asked)['addKeyPair'] === KEY_PAIRS);
-  const before = store.asked.length;
-  const leaving = new AbortController();
-  const options = { signal: leaving.signal };
-  const waiting = [
-    app.clients.deliveries.claimDeliveries(sender, { ...app.asGateway, ...options }),
-    app.clients.runners.leaseWork(
-      { ...HOLDER, kind: 'INVOCATION', max: 1, waitMs: 5_000 },
-      { ...app.asRunner, ...options },
-    ),
-  ];
-  const counts = () => countOf(store.asked.slice(before));
-  await until(() => (counts()['sweepWork'] ?? 0) >= 4);
-  const { sweepWork, ...rest } = counts();
-  leaving.abort();
-  await Promise.allSettled(waiting);
-  assert.equal(rest, { claimDeliveries: 1, leaseWork: 1 });
-});
+idle(
+  'no-wake-storm: with a waiting runner and sender, only the sweep and the schedules use the store',
+  async () => {
+    using store = watchStore();
+    await using app = await boot({ TABERN_SWEEP_MS: '500', TABERN_KEY_PAIRS: String(KEY_PAIRS) });
+    const sender = { senderId: 'one', instanceId: newId(), max: 64, waitMs: 5_000 };
+    await until(() => countOf(store.asked)['addKeyPair'] === KEY_PAIRS);
+    const before = store.asked.length;
+    const leaving = new AbortController();
+    const options = { signal: leaving.signal };
+    const waiting = [
+      app.clients.deliveries.claimDeliveries(sender, { ...app.asGateway, ...options }),
+      app.clients.runners.leaseWork(
+        { ...HOLDER, kind: 'INVOCATION', max: 1, waitMs: 5_000 },
+        { ...app.asRunner, ...options },
+      ),
+    ];
+    const counts = () => countOf(store.asked.slice(before));
+    await until(() => (counts()['sweepWork'] ?? 0) >= 4);
+    const { sweepWork, dueSchedules, ...rest } = counts();
+    assert.ok((dueSchedules ?? 0) <= (sweepWork ?? 0), 'the schedules are read once a second');
+    leaving.abort();
+    await Promise.allSettled(waiting);
+    assert.equal(rest, { claimDeliveries: 1, leaseWork: 1 });
+  },
+);
 
 idle('no-wake-storm: a delivery that is due later is claimed when it is due', async () => {
   await using app = await boot({ TABERN_SWEEP_MS: '500' });

@@ -15,7 +15,7 @@ test('a session without a picture is a sentence, a foreign one is not found', as
   const cookie = await console.logIn();
   const { clients, asProject, asOperator } = console.app;
   // it answers when the browser is ready, or the session has ended
-  const created = clients.sessions.createSession({} as never, asProject);
+  const created = clients.sessions.createSession({ labels: [] } as never, asProject);
   const id = await until(async () => {
     const { sessions } = await clients.sessions.listSessions({ label: [] }, asProject);
     return sessions[0]?.id;

@@ -420,6 +420,14 @@ const PAGES: Readonly<Record<string, readonly Step[]>> = {
       },
     },
     {
+      begins: 'npx agent-browser',
+      async run(code, { reader }) {
+        const said = await reader.run(code.replace('npx', 'npx --yes'));
+        await reader.run('npx --yes agent-browser close');
+        assert.match(said, /Rooms/);
+      },
+    },
+    {
       begins: 'curl -X POST http://127.0.0.1:4747/v1/sessions/<session-id>/handoffs',
       async run(code, desk) {
         const session = await openSession(desk);
@@ -429,14 +437,6 @@ const PAGES: Readonly<Record<string, readonly Step[]>> = {
       },
     },
     elsewhere('const cdp = await page', 'test/journey/sessions/handoff.test.ts', 'handoffComplete'),
-    {
-      begins: 'npx agent-browser',
-      async run(code, { reader }) {
-        const said = await reader.run(code.replace('npx', 'npx --yes'));
-        await reader.run('npx --yes agent-browser close');
-        assert.match(said, /Rooms/);
-      },
-    },
   ],
   deployment: [
     shell('sudo apt install', /(?:)/, (code) =>
