@@ -11,6 +11,7 @@ import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
 import { ended, invoke } from '../../support/clients/functions.ts';
 import { functionIds } from '../../support/clients/journey.ts';
+import { DRAW } from '../../support/clients/live.ts';
 import { allBlocks, type Block, blocksOf, ROOT } from '../../support/examples/blocks.ts';
 import { installPython, runPython } from '../../support/examples/python.ts';
 import { openReader, type Reader } from '../../support/examples/reader.ts';
@@ -24,18 +25,6 @@ import { boot, type Stack } from '../../support/service/stack.ts';
 const test = suite('journey/install/examples');
 const LIMIT_MS = 100_000;
 const NO_PROGRAM: ReadonlySet<string> = new Set(['text']);
-
-/** Ninety different frames: a page without a change may have no recording. */
-const DRAW = `new Promise((done) => {
-  let left = 90;
-  const draw = () => {
-    document.body.style.background = 'rgb(0, 0, ' + left + ')';
-    left -= 1;
-    if (left > 0) requestAnimationFrame(draw);
-    else done();
-  };
-  draw();
-})`;
 
 type Desk = { stack: Stack; site: Site; receiver: Receiver; reader: Reader };
 /** `begins`: the beginning of the block. It runs, or another test runs it. */

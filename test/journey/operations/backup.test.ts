@@ -5,6 +5,7 @@ import { chromium } from 'playwright-core';
 import { suite } from 'uvu';
 import { equal, is, ok } from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
+import { DRAW } from '../../support/clients/live.ts';
 import { openJudged } from '../../support/judge/judged.ts';
 import { until } from '../../support/poll.ts';
 import { freePort } from '../../support/port.ts';
@@ -25,7 +26,9 @@ async function recorded(stack: Stack, url: string): Promise<string> {
   type Session = { id: string; connectUrl: string; status: string };
   const { id, connectUrl } = await stack.call<Session>('/v1/sessions', { json: {} });
   const browser = await chromium.connectOverCDP(connectUrl);
-  await must(browser.contexts()[0]?.pages()[0], 'a page').goto(url);
+  const page = must(browser.contexts()[0]?.pages()[0], 'a page');
+  await page.goto(url);
+  await page.evaluate(DRAW);
   await browser.close();
   await until(async () => {
     const { status } = await stack.call<Session>(`/v1/sessions/${id}`);

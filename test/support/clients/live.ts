@@ -36,6 +36,18 @@ export function paint(page: Page, colour: string): Promise<unknown> {
   return page.evaluate(`document.documentElement.style.background = 'rgb(${colour})'`);
 }
 
+/** In a page: ninety different frames. A page without a change may have no recording. */
+export const DRAW = `new Promise((done) => {
+  let left = 90;
+  const draw = () => {
+    document.body.style.background = 'rgb(0, 0, ' + left + ')';
+    left -= 1;
+    if (left > 0) requestAnimationFrame(draw);
+    else done();
+  };
+  draw();
+})`;
+
 /** A viewer's browser. */
 export async function openPerson(): Promise<AsyncDisposable & { browser: Browser; page: Page }> {
   const lab = await openLab({ allow: ['127.0.0.0/8'] });
