@@ -107,8 +107,10 @@ test('the upgrade is replayed with the server token and the required headers onl
     assert.is(url, '/connect?signingKey=the%20key&apiKeyId=abc');
     assert.equal(Object.keys(headers).sort(), [
       ...['connection', 'host', 'sec-websocket-key', 'sec-websocket-protocol'],
-      ...['sec-websocket-version', 'upgrade'],
+      ...['sec-websocket-version', 'upgrade', 'x-tabern-origin'],
     ]);
+    // of links in answers, as the client knows the service
+    assert.is(headers['x-tabern-origin'], scene.url.replace(/^ws/, 'http'));
     assert.is(client.extensions, '');
     assert.is(client.protocol, 'chat');
   }
