@@ -79,10 +79,10 @@ export function openClient(options: ClientOptions): RelayClient {
   const warned = new Set<string>();
   let messages = 0;
 
-  const send = (message: Buffer, to?: Owned): void => {
+  const send = (message: Buffer, to?: Owned, logged = message): void => {
     messages += 1;
     outbox.send(message);
-    to?.recorder?.onMessage(message, Date.now());
+    to?.recorder?.onMessage(logged, Date.now());
   };
   const own = (id: string, pageId = 0, targetId?: string): void => {
     const session: Owned = { cdpSessionId: id, recorder: recorder?.session(pageId), targetId };
@@ -119,9 +119,8 @@ export function openClient(options: ClientOptions): RelayClient {
     endSoon(socket);
   };
   /** Responds as Chrome does: with the session id of the command, when it has one. */
-  const answer = ({ id, sessionId }: CommandId, body: object, to?: Owned): void => {
-    const on = to === undefined || sessionId === '' ? {} : { sessionId };
-    send(Buffer.from(JSON.stringify({ id, ...body, ...on })), to);
+  const answer = (command: CommandId, body: object, to?: Owned): void => {
+    send(answerOf(command, body, to), to);
   };
   /** Rejects one of the oldest pending commands; a later response of Chrome is dropped. */
   const answerLate = ({ id, session }: PendingCommand<Owned>): void => {
@@ -178,7 +177,10 @@ export function openClient(options: ClientOptions): RelayClient {
     };
     const result = ours?.(command, notify);
     void result?.then(
-      (result) => answer(message, { result }, session),
+      ({ result, logged }) => {
+        const kept = answerOf(message, { result: logged }, session);
+        send(answerOf(message, { result }, session), session, kept);
+      },
       (error: Error) => answer(message, refusal(error), session),
     );
     return result !== undefined;
@@ -247,6 +249,11 @@ export function openClient(options: ClientOptions): RelayClient {
     },
     close: end,
   };
+}
+
+function answerOf({ id, sessionId }: CommandId, body: object, to?: Owned): Buffer {
+  const on = to === undefined || sessionId === '' ? {} : { sessionId };
+  return Buffer.from(JSON.stringify({ id, ...body, ...on }));
 }
 
 function refusal({ message }: Error): { error: ErrorBody } {

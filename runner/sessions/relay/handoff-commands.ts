@@ -11,6 +11,9 @@ const COMMANDS = /^(Tabern|Cloudflare)\.(handoff|getLiveView)$/;
 /** Ours: each is a call to core. */
 const OPEN_MAX = 4;
 
+/** The largest of the contract's numbers, which core refuses. */
+const SECONDS_MAX = 2 ** 32 - 1;
+
 /** What a client of the relay is to the service. */
 export type Peer = {
   /** Origin of the service, as the client knows it; empty when unknown. */
@@ -23,7 +26,10 @@ export type HandoffCommands = (
   command: Command,
   /** Sends an event to the session of the command. */
   notify: (method: string, params: object) => void,
-) => Promise<object> | undefined;
+) => Promise<Answer> | undefined;
+
+/** `logged`: without the link, which is a credential, while the session's log may be shared. */
+type Answer = { result: object; logged: object };
 
 export function isHandoffCommand(method: string): boolean {
   return COMMANDS.test(method);
@@ -37,20 +43,20 @@ export function handoffCommands(handoffs: SessionHandoffs, peer: Peer): HandoffC
     kind: string,
     { params = {} }: Command,
     finished: (status: string) => void,
-  ): Promise<object> {
+  ): Promise<Answer> {
     if (kind === 'getLiveView') {
       const url = origin + (await handoffs.link(keyId));
-      return { url, devtoolsFrontendUrl: url };
+      return { result: { url, devtoolsFrontendUrl: url }, logged: {} };
     }
     const { instructions, timeout } = params;
     if (typeof instructions !== 'string') throw new Error('`instructions` must be a string.');
     if (timeout !== undefined && !(Number(timeout) > 0)) {
       throw new Error('`timeout` must be a number of milliseconds.');
     }
-    const seconds = timeout === undefined ? undefined : Math.ceil(Number(timeout) / 1_000);
+    const seconds = timeout === undefined ? undefined : toSeconds(Number(timeout));
     const wanted = { instructions, timeout: seconds, keyId };
     const { id, url } = await handoffs.request(wanted, finished);
-    return { handoffId: id, url: origin + url };
+    return { result: { handoffId: id, url: origin + url }, logged: { handoffId: id } };
   }
 
   return (command, notify) => {
@@ -71,4 +77,8 @@ export function handoffCommands(handoffs: SessionHandoffs, peer: Peer): HandoffC
         open -= 1;
       });
   };
+}
+
+function toSeconds(ms: number): number {
+  return Math.min(Math.ceil(ms / 1_000), SECONDS_MAX);
 }

@@ -82,11 +82,13 @@ journey('CDP: the client that asked gets the link and the end, by either name', 
   const live = await cdp.send('Cloudflare.getLiveView', { mode: 'tab' });
   await person.page.goto(must(live['devtoolsFrontendUrl'], 'a link'));
   await person.page.locator('#over').waitFor({ state: 'hidden' });
+  const links = [must(live['url'], 'a link')];
   const path = `/v1/sessions/${session.id}/handoffs`;
   const cancelled = new Promise<Record<string, unknown>>((resolve) => {
     cdp.once('Tabern.handoffComplete', resolve);
   });
-  const { handoffId } = await cdp.send('Tabern.handoff', { instructions: 'Help' });
+  const { handoffId, url = '' } = await cdp.send('Tabern.handoff', { instructions: 'Help' });
+  links.push(url);
   const wrong = await cdp.send('Tabern.handoff', { instructions: 'More' }).catch(String);
   match(String(wrong), /pending handoff/);
   for (const params of [{}, { instructions: 7 }, { instructions: 'x', timeout: -1 }]) {
@@ -100,6 +102,12 @@ journey('CDP: the client that asked gets the link and the end, by either name', 
   equal([success, reason], [false, 'cancelled']);
   await agent.close();
   await ended(stack, session);
+  // the links are credentials, and the log may be shared
+  const log = await (await stack.fetch(`/v1/sessions/${session.id}/logs`)).text();
+  ok(log.includes('Tabern.handoff'), 'the commands are in the log');
+  for (const link of links) {
+    ok(!log.includes(must(link.split('token=')[1], 'a token')), 'no token is in the log');
+  }
 });
 
 journey('the service of these tests leaves nothing', () => service.end());
