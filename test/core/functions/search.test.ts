@@ -1,11 +1,12 @@
 /** A search by a SearXNG: its answers, good and bad, and the limits of a search. */
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { webSearch } from '../../../core/functions/one-shots/search.ts';
 import type { Fault } from '../../../proto/rpc/errors.ts';
+import { until } from '../../support/poll.ts';
 
 const test = suite('core/functions/search');
 
@@ -87,6 +88,36 @@ test('an engine that does not answer with results is a 502', async () => {
   assert.match(await refused('http://127.0.0.1:1/', { query: 'a' }), /^SEARCH_FAILED /);
   using engine = await startEngine(200, '{}');
   assert.equal((await ask(engine.url, { query: 'a' })).results, []);
+});
+
+test('a flood of one project leaves searches to a second one', async () => {
+  const waiting: ServerResponse[] = [];
+  const server = createServer((_, response) => void waiting.push(response));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const search = webSearch(url);
+  const of = (projectId: string) => {
+    const { signal } = new AbortController();
+    const call = { signal, deadline: performance.now() + 30_000, metadata: {} };
+    return search({ query: 'a', numResults: undefined }, { projectId, call });
+  };
+  try {
+    const flood = Array.from({ length: 40 }, () => of('many').catch(({ reason }: Fault) => reason));
+    const second = of('few');
+    await until(() => waiting.length === 17);
+    for (const response of waiting) response.end('{"results":[]}');
+    assert.equal((await second).results, []);
+    const outcomes = await Promise.all(flood);
+    assert.is(outcomes.filter((one) => one === 'CONCURRENCY_LIMIT').length, 24);
+    const later = of('many');
+    await until(() => waiting.length === 18);
+    waiting.at(-1)?.end('{"results":[]}');
+    assert.equal((await later).results, [], 'the places are free again');
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
 });
 
 test('a query, a number and an engine are required', async () => {
