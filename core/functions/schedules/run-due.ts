@@ -17,6 +17,8 @@ const PERIOD_MS = 1_000;
 const BATCH = 50;
 /** In milliseconds. Ours: a time that passed longer ago was missed. */
 const MISSED_MS = 60_000;
+/** In milliseconds. Ours: after a failure, the next time is computed again. */
+const REPLAN_MS = 60_000;
 /** Ours, in characters: a schema's message may be long. */
 const MESSAGE_MAX_CHARS = 500;
 
@@ -76,6 +78,12 @@ async function runOne(deps: Deps, row: DueSchedule): Promise<void> {
     await store.startScheduled({ seen: row, nextRunAt, scheduledFor }, made);
   } catch (error) {
     const outcome = { ...refusalOf(error, { deps, row }), scheduledFor };
+    // a failure that is not of its times does not end the schedule
+    const isOfTimes = /^(?:cron|timeZone)$/.test(String(asFault(error).facts['field']));
+    if (nextRunAt === null && !isOfTimes) {
+      const again = { nextRunAt: deps.now() + REPLAN_MS, isPlanned: 0 } as const;
+      return await store.skipScheduled({ seen: row, ...again, outcome });
+    }
     await store.skipScheduled({ seen: row, nextRunAt, outcome });
   }
 }

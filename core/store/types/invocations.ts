@@ -190,6 +190,8 @@ export type ScheduleOps = {
   skipScheduled(wanted: {
     seen: SeenSchedule;
     nextRunAt: number | null;
+    /** 0: at `nextRunAt` the next time is computed again, and nothing runs. 1 when absent. */
+    isPlanned?: 0 | 1;
     outcome?: ScheduleOutcome;
   }): void;
 };

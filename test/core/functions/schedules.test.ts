@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
+import { startSchedules } from '../../../core/functions/schedules/run-due.ts';
 import { type Core, startCore } from '../../../core/main.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
@@ -14,6 +15,7 @@ import type {
   Schedule,
   UpdateScheduleRequest,
 } from '../../../proto/gen/tabern/v1/invocations.pb.ts';
+import { invalidField } from '../../../proto/rpc/errors.ts';
 import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 import { type Booted, boot, configOn } from '../boot.ts';
@@ -433,5 +435,32 @@ for (const engine of ENGINES) {
     assert.ok(rows.every(({ projectId }) => projectId !== later));
   });
 }
+
+/** What is stored for a due schedule when the validator fails with that error. */
+async function storedAfter(error: Error) {
+  const row = { id: 'a', projectId: 'p', functionId: 'f', version: 1, nextRunAt: T0, isPlanned: 1 };
+  const due = [{ ...row, cron: '* * * * *', timeZone: 'UTC', catchUp: 'none', params: '{}' }];
+  const skipped = Promise.withResolvers<Record<string, unknown>>();
+  const fail = async () => {
+    throw error;
+  };
+  const deps = {
+    store: { dueSchedules: async () => due.splice(0), skipScheduled: skipped.resolve },
+    validator: { nextTime: fail, lastTime: fail },
+    now: () => T0,
+    log: silent,
+  };
+  await using _loop = startSchedules(deps as unknown as Parameters<typeof startSchedules>[0]);
+  const { nextRunAt, isPlanned } = await skipped.promise;
+  return { nextRunAt, isPlanned };
+}
+
+test('a failure of ours ends no schedule: its next time is computed again', async () => {
+  for (const error of [new Error('no thread'), invalidField('params', 'took too long.')]) {
+    assert.equal(await storedAfter(error), { nextRunAt: T0 + MINUTE_MS, isPlanned: 0 });
+  }
+  const ended = { nextRunAt: null, isPlanned: undefined };
+  assert.equal(await storedAfter(invalidField('timeZone', 'is unknown.')), ended);
+});
 
 test.run();

@@ -30,7 +30,12 @@ export type ScheduleStatements = {
     at: number;
   }): void;
   /** A null outcome leaves the last one. */
-  skipped(run: { id: string; nextRunAt: number | null; outcome: string | null }): void;
+  skipped(run: {
+    id: string;
+    nextRunAt: number | null;
+    isPlanned: 0 | 1;
+    outcome: string | null;
+  }): void;
   removeOf(functionId: string): void;
 };
 
@@ -54,7 +59,7 @@ export function scheduleOperations(
       const { id } = row;
       if (row.overlap === 'skip' && (yield* isRunning(schedules, row))) {
         const outcome = { ...OVERLAPPED, scheduledFor };
-        schedules.skipped({ id, nextRunAt, outcome: textOf(outcome) });
+        schedules.skipped({ id, nextRunAt, isPlanned: 1, outcome: textOf(outcome) });
         return 'overlap';
       }
       yield* accept({ ...invocation, trigger: { scheduleId: id, scheduledFor } });
@@ -65,10 +70,10 @@ export function scheduleOperations(
       return 'started';
     },
 
-    *skipScheduled({ seen, nextRunAt, outcome }) {
+    *skipScheduled({ seen, nextRunAt, isPlanned = 1, outcome }) {
       if (!(yield* schedules.current(seen))) return;
       const text = outcome === undefined ? null : textOf(outcome);
-      schedules.skipped({ id: seen.id, nextRunAt, outcome: text });
+      schedules.skipped({ id: seen.id, nextRunAt, isPlanned, outcome: text });
     },
   };
 }

@@ -41,7 +41,7 @@ export const scheduleStatements = preparedOnce((tx: Tx): ScheduleStatements => {
         last_invocation_id = @invocationId, last_outcome = @outcome
       WHERE id = @id`),
     skipped: write(`
-      UPDATE schedules SET next_run_at = @nextRunAt, is_planned = 1,
+      UPDATE schedules SET next_run_at = @nextRunAt, is_planned = @isPlanned,
         last_outcome = IFNULL(@outcome, last_outcome)
       WHERE id = @id`),
     // Index schedules_by_function.
