@@ -3,6 +3,7 @@
  * of this session alone, and a credential: it needs no API key and ends with the handoff.
  */
 
+import { INSTRUCTIONS_MAX_CHARS } from '../../proto/common/limits.ts';
 import type { Handoff, HandoffServiceService } from '../../proto/gen/tabern/v1/handoffs.pb.ts';
 import type { RunnerServiceService } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
@@ -16,8 +17,6 @@ import type { HandoffRow } from '../store/types/sessions.ts';
 import type { Store } from '../store/types.ts';
 import { runningSession, type ViewTokens } from './live-view.ts';
 
-/** Ours, in characters: a person reads them beside the picture. */
-const INSTRUCTIONS_MAX = 2_000;
 /** Ours, in seconds: a session's longest time. */
 const TIMEOUT = { min: 10, max: 21_600, unit: ' seconds' };
 const TIMEOUT_S = 600;
@@ -73,10 +72,11 @@ export function handoffService(
     async getHandoff({ wait = 0, ...named }, caller) {
       inRange('wait', wait, WAIT);
       const { call } = caller;
-      const look = () => store.getHandoff(keyOf(named, caller));
+      const key = keyOf(named, caller);
+      const look = () => store.getHandoff(key);
       const isDone = (row: HandoffRow | undefined) => row?.status !== 'PENDING';
       const waiting = { call, closing, waitMs: wait * 1_000, maxMs: WAIT.max * 1_000, isDone };
-      const row = await longPoll(store, 'handoffs', look, waiting);
+      const row = await longPoll(store, `handoff:${key.id}`, look, waiting);
       throwIfOver(call);
       return shown(row, named.id);
     },
@@ -135,8 +135,8 @@ async function request(
   { sessionId, instructions, timeout = TIMEOUT_S }: Wanted,
   { projectId, keyId = '' }: { projectId: string; keyId?: string | undefined },
 ): Promise<HandoffRow> {
-  if (instructions.trim() === '' || instructions.length > INSTRUCTIONS_MAX) {
-    throw invalidField('instructions', `must be 1 to ${INSTRUCTIONS_MAX} characters.`);
+  if (instructions.trim() === '' || instructions.length > INSTRUCTIONS_MAX_CHARS) {
+    throw invalidField('instructions', `must be 1 to ${INSTRUCTIONS_MAX_CHARS} characters.`);
   }
   inRange('timeout', timeout, TIMEOUT);
   const at = now();

@@ -72,6 +72,8 @@ export type Topic =
   | 'work:session'
   | 'releases'
   | 'handoffs'
+  /** The end of that handoff. */
+  | `handoff:${string}`
   | 'sessions'
   | 'deliveries'
   /** One for each project: polls of other projects are not woken. */

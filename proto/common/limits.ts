@@ -20,6 +20,9 @@ export const DOWNLOAD_MAX_BYTES = 1024 * MIB;
 /** In bytes, of a file for a session. Ours. */
 export const SESSION_FILE_MAX_BYTES = 500 * MIB;
 
+/** In characters, of what a handoff asks of a person. Ours: they read it beside the picture. */
+export const INSTRUCTIONS_MAX_CHARS = 2_000;
+
 /** In bytes of JSON, of an invocation. Source: proto/spec/functions.md 5. */
 export const PARAMS_MAX_BYTES = 64 * KIB;
 /** Functions of one build. Source: proto/spec/functions.md 3. */

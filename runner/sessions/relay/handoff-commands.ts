@@ -3,6 +3,7 @@
  * they have finished. Their names with `Cloudflare.` are those of Cloudflare Browser Run, whose
  * clients work unchanged. Times are in milliseconds, as in the whole protocol.
  */
+import { INSTRUCTIONS_MAX_CHARS } from '../../../proto/common/limits.ts';
 import { asFault } from '../../../proto/rpc/errors.ts';
 import type { Command } from '../../browser/cdp/command-policy.ts';
 import type { SessionHandoffs } from '../handoffs.ts';
@@ -49,7 +50,11 @@ export function handoffCommands(handoffs: SessionHandoffs, peer: Peer): HandoffC
       return { result: { url, devtoolsFrontendUrl: url }, logged: {} };
     }
     const { instructions, timeout } = params;
-    if (typeof instructions !== 'string') throw new Error('`instructions` must be a string.');
+    if (typeof instructions !== 'string' || instructions.length > INSTRUCTIONS_MAX_CHARS) {
+      throw new Error(
+        `\`instructions\` must be a string of 1 to ${INSTRUCTIONS_MAX_CHARS} characters.`,
+      );
+    }
     if (timeout !== undefined && !(Number(timeout) > 0)) {
       throw new Error('`timeout` must be a number of milliseconds.');
     }

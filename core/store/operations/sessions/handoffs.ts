@@ -49,7 +49,7 @@ export function handoffOperations({ handoffs, events }: Deps, tx: Transaction): 
       const ended =
         (yield* handoffs.read(wanted)) && (yield* handoffs.end({ ...wanted, status, at }));
       if (ended) {
-        tx.wake('handoffs');
+        wakeEnd(tx, ended.id);
         if (status === 'COMPLETED') yield* emitEvent(events, tx, handoffEvent('completed', ended));
       }
       return yield* handoffs.read(wanted);
@@ -63,7 +63,7 @@ export function handoffTransitions({ handoffs, events }: Deps, tx: Transaction) 
   function* expire(id: string, at: number): Steps<void> {
     const row = yield* handoffs.end({ id, status: 'EXPIRED', at });
     if (!row) return;
-    tx.wake('handoffs');
+    wakeEnd(tx, id);
     yield* emitEvent(events, tx, handoffEvent('expired', row));
   }
 
@@ -77,6 +77,12 @@ export function handoffTransitions({ handoffs, events }: Deps, tx: Transaction) 
       if (id !== undefined) yield* expire(id, at);
     },
   };
+}
+
+/** Runners, and the waits for that handoff alone. */
+function wakeEnd({ wake }: Transaction, id: string): void {
+  wake('handoffs');
+  wake(`handoff:${id}`);
 }
 
 function alreadyPending(id: string): Fault {
