@@ -37,7 +37,9 @@ const FAILURES: Readonly<Record<Exclude<FailureKind, 'field'>, Reason>> = {
 /** Of an ended invocation. Throws the Fault of its failure. */
 export function oneShotOf({ sessionId, results, cause, startedAt }: InvocationRow): OneShot {
   if (cause !== null) throw faultOf(JSON.parse(cause), startedAt !== null);
-  const text: unknown = JSON.parse(results ?? 'null');
+  // other code of the project may have answered: one text is parsed, and no tree of values
+  if (!results?.startsWith('"')) throw invalidResult();
+  const text: unknown = JSON.parse(results);
   const end = typeof text === 'string' ? text.indexOf('\n') : -1;
   if (typeof text !== 'string' || end < 0 || end > HEAD_MAX_CHARS) throw invalidResult();
   const head = record(parsed(text.slice(0, end)));
