@@ -6,6 +6,8 @@
 import { isIPv6 } from 'node:net';
 
 const EVERY_HOST = '*';
+/** As URLs have it. RFC 4291 2.5.5.2. */
+const MAPPED = /^\[::ffff:([\da-f]{1,4}):([\da-f]{1,4})\]$/;
 /** A host alone: without a scheme, user, port, path or another `*`. */
 const HOST = /^(?:[^\s/?#@:*\\[\]]+|\[[\da-f:.]+\])$/i;
 
@@ -16,7 +18,7 @@ export function hostOf(entry: string): string {
   const host = isIPv6(text) ? `[${text}]` : text;
   const url = HOST.test(host) ? URL.parse(`http://${host}/`) : null;
   if (url === null) throw new TypeError('is not a host');
-  return withoutRoot(url.hostname);
+  return canonical(url.hostname);
 }
 
 /** Whether the list contains a host (URL.hostname); its cost grows with the host's labels alone. */
@@ -24,12 +26,15 @@ export function hostList(entries: readonly string[]): (hostname: string) => bool
   const hosts = new Set(entries.map(hostOf));
   if (hosts.has(EVERY_HOST)) return () => true;
   return (hostname) => {
-    const labels = withoutRoot(hostname).split('.');
+    const labels = canonical(hostname).split('.');
     return labels.some((_, index) => hosts.has(labels.slice(index).join('.')));
   };
 }
 
-/** `example.com.` is `example.com`. */
-function withoutRoot(hostname: string): string {
-  return hostname.replace(/\.$/, '');
+/** `example.com.` is `example.com`, and an IPv4 address in IPv6 is that address. */
+function canonical(hostname: string): string {
+  const [, high, low] = MAPPED.exec(hostname) ?? [];
+  if (high === undefined || low === undefined) return hostname.replace(/\.+$/, '');
+  const words = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
+  return words.flatMap((word) => [word >> 8, word & 0xff]).join('.');
 }

@@ -8,9 +8,11 @@ const test = suite('proto/network/hosts');
 const CASES: [entry: string, contained: string[], others: string[]][] = [
   ['example.com', ['example.com', 'a.example.com', 'a.b.example.com'], ['badexample.com', 'com']],
   ['*.Example.COM', ['example.com', 'a.example.com'], ['example.org']],
-  ['example.com.', ['example.com', 'example.com.'], ['example.com.evil.test']],
+  ['example.com.', ['example.com', 'example.com.', 'example.com..'], ['example.com.evil.test']],
   ['bücher.test', ['xn--bcher-kva.test'], ['bcher.test']],
   ['127.0.0.1', ['127.0.0.1'], ['127.0.0.2', '0.0.1', '1']],
+  ['1.2.3.4', ['1.2.3.4', '[::ffff:102:304]'], ['[::ffff:102:305]', '[::102:304]']],
+  ['::ffff:1.2.3.4', ['1.2.3.4', '[::ffff:102:304]'], ['1.2.3.5']],
   ['0x7f.1', ['127.0.0.1'], ['127.0.0.2']],
   ['::1', ['[::1]'], ['[::2]', '1']],
   ['[2001:DB8:0::1]', ['[2001:db8::1]'], ['[2001:db8::2]']],
