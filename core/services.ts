@@ -120,7 +120,7 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
   const { secrets } = work;
   const invocations = invocationService({ ...work, closing });
   const schedules = scheduleService({ store, validator, now });
-  const oneShots = oneShotService({ ...deps, ...config, secrets });
+  const oneShots = oneShotService({ ...deps, ...config, secrets, quotas });
   const isRevoked = revokedKeys(deps);
   const linked = { sealer, now, isRevoked };
   const links = contextLinks(linked);

@@ -9,6 +9,7 @@ import { type Call, throwIfOver } from '../../../proto/rpc/local.ts';
 import type { ProjectCaller } from '../../api/interceptors.ts';
 import { longPoll } from '../../api/long-poll.ts';
 import { BUILT_IN } from '../../common/built-in.ts';
+import type { Quotas } from '../../projects/quotas.ts';
 import type { InvocationRow } from '../../store/types/invocations.ts';
 import type { SessionParams } from '../../validation/session-params.ts';
 import { checkPatterns, type NewInvocationDeps, newInvocation } from '../new-invocation.ts';
@@ -22,6 +23,7 @@ const WAIT_MS = 30_000;
 
 export type RunDeps = NewInvocationDeps & {
   version: () => Promise<string>;
+  quotas: Pick<Quotas, 'checkRoom'>;
   closing: AbortSignal;
 };
 
@@ -33,6 +35,8 @@ export async function runOneShot(
 ): Promise<OneShot> {
   const { store, now } = deps;
   const { projectId, call } = caller;
+  // the result of a caller that leaves is kept as long as others
+  await deps.quotas.checkRoom(projectId, 'RESULT');
   await checkPatterns(deps, projectId, { session, prefix: '' });
   const { timeoutMs } = params;
   const wanted = {

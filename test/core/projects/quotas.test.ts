@@ -6,6 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { BlobKind } from '../../../core/store/types/files.ts';
 import { must } from '../../../proto/common/must.ts';
+import { TakeScreenshotRequest } from '../../../proto/gen/tabern/v1/one_shots.pb.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import { faultOf } from '../../support/fault.ts';
 import { type Booted, blobParts, boot } from '../boot.ts';
@@ -147,6 +148,24 @@ test('downloads beyond the quota are refused to the runner', async () => {
   await bring(800);
   const { counted, there } = stored(app);
   assert.equal(counted, there);
+});
+
+test('results beyond the quota refuse invocations and one-shots', async () => {
+  await using app = await open({ TABERN_LOG_MIB: '1' });
+  const functionId = await app.publish({ name: 'f' });
+  await app.invoke(functionId);
+  const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
+  const resultsJson = JSON.stringify('x'.repeat(1024 * KIB));
+  const outcome = { $case: 'resultsJson', value: resultsJson } as const;
+  const end = { leaseId, outcome, sessionStartMs: 0, steps: [] };
+  await app.clients.runners.completeInvocation(end, app.asRunner);
+  const page = TakeScreenshotRequest.fromPartial({ url: 'https://example.com/' });
+  for (const refused of [
+    app.invoke(functionId),
+    app.clients.oneShots.takeScreenshot(page, app.asProject),
+  ]) {
+    assert.is((await faultOf(refused)).reason, 'QUOTA_EXCEEDED');
+  }
 });
 
 test('a log ends at the quota of logs and results, without refusing invocations', async () => {
