@@ -114,7 +114,7 @@ export function leasedHandoffs(options: Options): Service<OfRunners, MachineCall
     async requestHandoff({ leaseId, keyId, ...asked }) {
       const { sessionId, projectId } = await sessionOf(leaseId);
       const row = await request(options, { ...asked, sessionId }, { projectId, keyId });
-      return { id: row.id, url: linkOf(options, row) };
+      return { id: row.id, url: handoffLink(options, row) };
     },
     async linkLiveView({ leaseId, keyId }) {
       const { sessionId, projectId } = await sessionOf(leaseId);
@@ -148,11 +148,19 @@ async function request(
   throw new Fault('SESSION_ENDED', 'The session is ending.');
 }
 
+/** With a handoff, the link ends with it. */
 function linkOf(
   { tokens }: Options,
-  { sessionId, expiresAt, keyId }: Pick<HandoffRow, 'sessionId' | 'expiresAt' | 'keyId'>,
+  {
+    expiresAt,
+    ...view
+  }: { expiresAt: number; sessionId: string; keyId: string; handoffId?: string },
 ): string {
-  return `/live?token=${tokens.of({ sessionId, expiresAt: new Date(expiresAt), keyId })}`;
+  return `/live?token=${tokens.of({ ...view, expiresAt: new Date(expiresAt) })}`;
+}
+
+function handoffLink(options: Options, { id, sessionId, expiresAt, keyId }: HandoffRow): string {
+  return linkOf(options, { handoffId: id, sessionId, expiresAt, keyId });
 }
 
 function toProto(options: Options, row: HandoffRow): Handoff {
@@ -166,6 +174,6 @@ function toProto(options: Options, row: HandoffRow): Handoff {
     createdAt: new Date(createdAt),
     expiresAt: new Date(expiresAt),
     endedAt: dateOf(endedAt),
-    url: row.status === 'PENDING' ? linkOf(options, row) : undefined,
+    url: row.status === 'PENDING' ? handoffLink(options, row) : undefined,
   };
 }

@@ -61,15 +61,18 @@ export async function runningSession(
 const ID_BYTES = 16;
 const KEY_AT = ID_BYTES + 8;
 const BODY_BYTES = KEY_AT + 8;
-/** 64 bytes in base64url. */
-const TOKEN = /^[\w-]{86}$/;
+const SIGNATURE_BYTES = 32;
+/** In base64url: 64 bytes, or 80 with the id of a handoff. */
+const TOKEN = /^[\w-]{86}(?:[\w-]{21})?$/;
 
-type View = {
+export type View = {
   sessionId: string;
   expiresAt: Date;
   keyId?: string | undefined;
   /** It takes no input, whatever its client sends. */
   isReadOnly?: true;
+  /** Its caller must check that this handoff is pending: the view ends with it. */
+  handoffId?: string;
 };
 
 export type ViewTokens = ReturnType<typeof viewTokens>;
@@ -81,9 +84,10 @@ export function viewTokens(sealer: Sealer, now: () => number) {
   const signed = (body: Buffer, by: Uint8Array): string =>
     Buffer.concat([body, createHmac('sha256', by).update(body).digest()]).toString('base64url');
   return {
-    of({ sessionId, expiresAt, keyId = '', isReadOnly }: View): string {
-      const body = Buffer.alloc(BODY_BYTES);
+    of({ sessionId, expiresAt, keyId = '', isReadOnly, handoffId }: View): string {
+      const body = Buffer.alloc(BODY_BYTES + (handoffId === undefined ? 0 : ID_BYTES));
       body.write(sessionId.replaceAll('-', ''), 'hex');
+      body.write(handoffId?.replaceAll('-', '') ?? '', BODY_BYTES, 'hex');
       body.writeBigUInt64BE(BigInt(expiresAt.getTime()), ID_BYTES);
       body.write(keyId, KEY_AT, 'latin1');
       return signed(body, isReadOnly ? readOnlyKey : key);
@@ -94,7 +98,7 @@ export function viewTokens(sealer: Sealer, now: () => number) {
      */
     read(token: string): View | undefined {
       if (!TOKEN.test(token)) return undefined;
-      const body = Buffer.from(token, 'base64url').subarray(0, BODY_BYTES);
+      const body = Buffer.from(token, 'base64url').subarray(0, -SIGNATURE_BYTES);
       // Compared as text: the last character of base64url has bits that decoding would drop.
       const isBy = (by: Uint8Array) =>
         timingSafeEqual(Buffer.from(signed(body, by)), Buffer.from(token));
@@ -105,10 +109,12 @@ export function viewTokens(sealer: Sealer, now: () => number) {
         throw new Fault('URL_EXPIRED', 'The live view has expired. Ask for another.');
       }
       const sessionId = uuid(body.toString('hex', 0, ID_BYTES));
-      const keyId = body.toString('latin1', KEY_AT).replaceAll('\0', '');
+      const keyId = body.toString('latin1', KEY_AT, BODY_BYTES).replaceAll('\0', '');
       const view: View = { sessionId, expiresAt: new Date(expiresAt) };
       if (keyId !== '') view.keyId = keyId;
       if (isReadOnly) view.isReadOnly = true;
+      const handoffId = body.toString('hex', BODY_BYTES);
+      if (handoffId !== '') view.handoffId = uuid(handoffId);
       return view;
     },
   };

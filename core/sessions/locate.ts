@@ -10,8 +10,10 @@ import { throwIfOver } from '../../proto/rpc/local.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
 import { longPoll } from '../api/long-poll.ts';
 import type { Store } from '../store/types.ts';
-import type { ViewTokens } from './live-view.ts';
+import type { View, ViewTokens } from './live-view.ts';
 import type { Signed, SigningKeys } from './signing-keys.ts';
+
+const HANDOFF_OVER = 'The request to you has ended. You may close this page.';
 
 export function locateService({
   store,
@@ -19,7 +21,7 @@ export function locateService({
   readViewToken,
   closing,
 }: {
-  store: Pick<Store, 'locateSession' | 'getApiKey' | 'onWake'>;
+  store: Pick<Store, 'locateSession' | 'getApiKey' | 'isHandoffPending' | 'onWake'>;
   signingKeys: SigningKeys;
   readViewToken: ViewTokens['read'];
   closing: AbortSignal;
@@ -51,11 +53,15 @@ export function locateService({
   }
 
   async function locate(
-    signed: (Signed & { expiresAt?: Date; isReadOnly?: true }) | undefined,
+    signed: (Signed & Partial<View>) | undefined,
   ): Promise<LocateSessionResponse> {
     const found = signed && (await store.locateSession(signed.sessionId));
     if (!found || !(await isKeyValid(store, signed.keyId))) {
       throw new Fault('SIGNING_KEY_INVALID', 'Invalid signing key.');
+    }
+    const { handoffId = '' } = signed;
+    if (handoffId !== '' && !(await store.isHandoffPending(handoffId))) {
+      throw new Fault('URL_EXPIRED', HANDOFF_OVER);
     }
     const { status, address, isReleased } = found;
     const isLive = status === 'PENDING' || status === 'RUNNING';
@@ -66,7 +72,8 @@ export function locateService({
     const place = status === 'PENDING' ? '' : (address ?? '');
     const { sessionId, keyId: apiKeyId = '', expiresAt, isReadOnly = false } = signed;
     const signingKey = signingKeys.of(sessionId);
-    return { sessionId, status, address: place, signingKey, expiresAt, apiKeyId, isReadOnly };
+    const rights = { expiresAt, apiKeyId, isReadOnly, handoffId };
+    return { sessionId, status, address: place, signingKey, ...rights };
   }
 }
 

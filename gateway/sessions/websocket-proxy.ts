@@ -151,8 +151,9 @@ function keyOf({ signingKey, apiKeyId }: Place): string {
 /** Replays the request with the token of the session server instead of the credential. */
 function viewPath({ searchParams }: URL, place: Place): string {
   const rest = new URLSearchParams(searchParams);
-  for (const name of ['token', 'signingKey', 'apiKeyId', 'until']) rest.delete(name);
+  for (const name of ['token', 'signingKey', 'apiKeyId', 'until', 'handoff']) rest.delete(name);
   if (place.expiresAt) rest.set('until', String(place.expiresAt.getTime()));
+  if (place.handoffId !== '') rest.set('handoff', place.handoffId);
   if (place.isReadOnly) rest.set('readonly', 'true'); // whatever the client wants
   return `/view?${keyOf(place)}&${rest}`;
 }

@@ -36,11 +36,12 @@ export const handoffStatements = preparedOnce((tx: Tx): HandoffStatements => {
 export function handoffViews(
   tx: Tx,
 ): Omit<HandoffOps, 'createHandoff' | 'endHandoff' | 'leasedHandoffs'> {
-  const { row, rows } = queries(tx);
+  const { row, rows, exists } = queries(tx);
   const ended = rows<[string], Pick<HandoffRow, 'id' | 'status'>>(`
     SELECT id, status FROM handoffs
     WHERE id IN (SELECT value FROM json_each(?)) AND status <> 'PENDING'`);
   return {
+    isHandoffPending: exists(`SELECT 1 FROM handoffs WHERE id = ? AND status = 'PENDING'`),
     getHandoff: row(`SELECT ${HANDOFF} FROM handoffs WHERE ${OWNED}`),
     listHandoffs: rows(`
       SELECT ${HANDOFF} FROM handoffs

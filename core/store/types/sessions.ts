@@ -191,6 +191,7 @@ export type HandoffOps = {
    */
   createHandoff(wanted: NewHandoff, max: number): HandoffRow | undefined;
   getHandoff(wanted: Owned & { sessionId: string }): HandoffRow | undefined;
+  isHandoffPending(id: string): boolean;
   /** Newest first. */
   listHandoffs(wanted: { sessionId: string; projectId: string; max: number }): HandoffRow[];
   /** From pending; an ended one stays as it is. Undefined when there is none. */

@@ -9,6 +9,10 @@ export function openHandoff({ byId, send, isReadOnly }) {
     send({ type: 'done', id });
   };
   return {
+    /** The service has not heard of it, or its end is on the way. */
+    again() {
+      done.disabled = false;
+    },
     /** null: there is none, or it has ended. */
     show(handoff) {
       box.hidden = handoff === null;

@@ -72,6 +72,9 @@ function receive(message) {
     case 'handoff':
       handoff.show(message.handoff);
       break;
+    case 'again':
+      handoff.again();
+      break;
     case 'control':
       byId('control').hidden = !message.isByOther;
       break;

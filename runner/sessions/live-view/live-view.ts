@@ -28,7 +28,8 @@ const EXPIRED = 'the live view has expired';
 export type LiveView = {
   /**
    * Serves an upgrade that the caller has authorised. `target` is the one tab to show; absent: the
-   * active one. Query: `readonly=true`, and `until`, in ms since 1970, when the view expires.
+   * active one. Query: `readonly=true`; `until`, in ms since 1970, when the view expires;
+   * `handoff`, the id of the handoff with which it ends.
    */
   view: ServeView;
   readonly viewers: number;
@@ -63,9 +64,9 @@ export function openLiveView(
   }: Parameters<ServeView>[0]): Promise<void> => {
     const pages = await openPages(chrome);
     if (socket.destroyed) return;
-    const { isReadOnly, lastsMs } = viewOptions(request, now());
+    const { isReadOnly, lastsMs, handoffId } = viewOptions(request, now());
     server.handleUpgrade(request, socket, head, (webSocket) => {
-      const shown = { pipe, pages, screencasts, target, isReadOnly, log };
+      const shown = { pipe, pages, screencasts, target, isReadOnly, handoffId, log };
       const options = { ...shown, socket: webSocket, finish: handoffs.finish };
       const viewer = new Viewer(options);
       viewers.add(viewer);
@@ -120,11 +121,12 @@ function reportControl(viewers: ReadonlySet<Viewer>): void {
 function viewOptions(
   { url = '/' }: IncomingMessage,
   now: number,
-): { isReadOnly: boolean; lastsMs: number } {
+): { isReadOnly: boolean; lastsMs: number; handoffId: string | undefined } {
   const query = URL.parse(url, 'ws://host')?.searchParams;
   const until = Number(query?.get('until') ?? Number.POSITIVE_INFINITY);
   const lastsMs = Number.isNaN(until) ? 0 : Math.max(0, until - now);
-  return { isReadOnly: query?.get('readonly') === 'true', lastsMs };
+  const handoffId = query?.get('handoff') ?? undefined;
+  return { isReadOnly: query?.get('readonly') === 'true', lastsMs, handoffId };
 }
 
 /** Runs while a viewer is connected: expiry, pings, and refreshes of titles. */

@@ -1,8 +1,8 @@
 /**
  * One viewer of a live view: its socket, the tab it shows, and its input.
  *   open -> closed (by either side, once)
- * Sent: JSON {type: 'tabs' | 'size' | 'dialog' | 'notice' | 'control' | 'handoff'}, and each frame
- * as one binary message.
+ * Sent: JSON {type: 'tabs' | 'size' | 'dialog' | 'notice' | 'control' | 'handoff' |
+ * 'again'}, and each frame as one binary message.
  * Received: input.ts. The viewer acknowledges each frame when it is drawn; two may be in flight.
  */
 import type { WebSocket } from 'ws';
@@ -20,6 +20,8 @@ import type { Screencast, ScreencastListener, Screencasts } from './screencast.t
 const FRAMES_IN_FLIGHT_MAX = 2;
 /** In bytes: a socket with more buffered is behind. */
 const BEHIND_BYTES = 512 << 10;
+/** In a close frame, as core says it to a later connection. */
+const HANDOFF_OVER = 'The request to you has ended. You may close this page.';
 /** Ours: a page may change its title endlessly. */
 const TABS_EVERY_MS = 100;
 const TABS_MAX = 100;
@@ -43,6 +45,8 @@ type ViewerOptions = {
   target: string | undefined;
   /** The viewer may only watch. */
   isReadOnly: boolean;
+  /** The handoff with which the view ends. */
+  handoffId?: string | undefined;
   /** The person has finished a handoff. */
   finish: (handoffId: string) => Promise<void>;
   log: Log;
@@ -98,9 +102,11 @@ export class Viewer implements ScreencastListener {
   /** The request to the person; undefined when there is none. */
   onHandoff(handoff: PendingHandoff | undefined): void {
     if (handoff?.id === this.#handoffId) return;
+    const hasEnded = this.#handoffId !== undefined && this.#handoffId === this.#options.handoffId;
     this.#handoffId = handoff?.id;
     const { id, instructions } = handoff ?? {};
     this.#send({ type: 'handoff', handoff: handoff ? { id, instructions } : null });
+    if (hasEnded) this.close(1008, HANDOFF_OVER);
   }
 
   close(code: number, reason: string): void {
@@ -211,6 +217,8 @@ export class Viewer implements ScreencastListener {
     this.#isFinishing = true;
     await this.#options.finish(id);
     this.#isFinishing = false;
+    // its end comes by itself; after a failed report the person may press Done again
+    if (id === this.#handoffId && !this.#isClosing) this.#send({ type: 'again', id });
   }
 
   #sendTabs(): void {

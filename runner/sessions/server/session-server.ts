@@ -4,7 +4,8 @@
  * also take &apiKeyId=, the public part of the API key whose revocation closes them.
  *   upgrade /connect, /   the session's relay
  *   upgrade /view         its live view (../live-view/live-view.ts); &target=<target id>, or the
- *                         active page; &until=<ms since 1970>, when it expires
+ *                         active page; &until=<ms since 1970>, when it expires;
+ *                         &handoff=<id>, the handoff with which it ends
  *   GET /targets          its open pages, as JSON
  *   GET /state            its active page, clients and memory, as JSON: SessionState
  *   GET /thumbnail        a small JPEG of its active page (../live-view/thumbnail.ts)

@@ -34,7 +34,7 @@ test('a handoff has a link without a key, and ends once', async () => {
   const { session } = await app.run();
   const asked = await app.ask(session.id);
   assert.is(asked.status, 'PENDING');
-  assert.match(asked.url ?? '', /^\/live\?token=[\w-]{86}$/);
+  assert.match(asked.url ?? '', /^\/live\?token=[\w-]{107}$/);
   assert.is(asked.expiresAt?.getTime(), app.clock.now() + 600_000);
   const { complete, cancel } = {
     complete: await app.handoffs.completeHandoff(asked, app.asProject),

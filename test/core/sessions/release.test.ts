@@ -161,7 +161,7 @@ test('a signing key locates the runner of its session', async () => {
     );
   const creating = app.create();
   const { leaseId, sessionId, signingKey } = await app.take();
-  const shown = { expiresAt: undefined, apiKeyId: '', isReadOnly: false };
+  const shown = { expiresAt: undefined, apiKeyId: '', isReadOnly: false, handoffId: '' };
   const found = { sessionId, signingKey, ...shown };
   assert.equal(await locate(signingKey), { ...found, status: 'PENDING', address: '' });
   await app.begin(leaseId);

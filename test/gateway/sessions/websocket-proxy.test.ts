@@ -43,7 +43,7 @@ async function open({ locate, handOver, isFar = false }: Scene = {}) {
   const { port } = isFar ? (runner.address() as AddressInfo) : { port: 0 };
   const address = isFar ? `127.0.0.1:${port}` : `unix:${path}`;
   const keys = { signingKey: 'the key', apiKeyId: 'abc', expiresAt: undefined };
-  const place: Place = { sessionId: 's', address, isReadOnly: false, ...keys };
+  const place: Place = { sessionId: 's', address, isReadOnly: false, handoffId: '', ...keys };
   const tunnels = openTunnels({
     clients: {} as Pick<Clients, 'sessions'>,
     locate: async (_credential, signal) => locate?.(place, signal) ?? place,

@@ -47,6 +47,10 @@ journey(
     const done = await waiting;
     equal([done.status, done.url], ['COMPLETED', undefined]);
     await page.locator('#handoff').waitFor({ state: 'hidden' });
+    // the link is a credential, and it has ended with the handoff
+    await page.locator('#over').getByText('request to you has ended').waitFor();
+    const token = new URL(must(asked.url, 'a link')).searchParams.get('token');
+    is((await fetch(`${stack.url}/live/status?token=${token}`)).status, 410);
     const again = await chromium.connectOverCDP(session.connectUrl);
     await again.close();
     await ended(stack, session);

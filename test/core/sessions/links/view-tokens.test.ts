@@ -33,6 +33,16 @@ test('a read-only view token is read-only, and no change makes it another', () =
   assert.is.not(full.slice(43), readOnly.slice(43));
 });
 
+test('the token of a handoff names it, and no change makes it a token of the session', () => {
+  const tokens = viewTokens(sealer, () => 0);
+  const view = { sessionId: newId(), expiresAt: EXPIRES_AT, keyId: 'abcdef01', handoffId: newId() };
+  const token = tokens.of(view);
+  assert.equal(tokens.read(token), view);
+  const bytes = Buffer.from(token, 'base64url');
+  const without = Buffer.concat([bytes.subarray(0, 32), bytes.subarray(48)]);
+  assert.is(tokens.read(without.toString('base64url')), undefined);
+});
+
 test('a view token is refused from its expiry on', () => {
   let now = EXPIRES_AT.getTime() - 1;
   const tokens = viewTokens(sealer, () => now);

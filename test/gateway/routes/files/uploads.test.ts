@@ -39,7 +39,8 @@ function sessionAt(address: string, more = {}) {
         if (metadata['authorization'] !== 'Bearer a-token') throw new Error('no gateway');
         const signingKey = String(credential?.value);
         const found = { sessionId: SESSION, status: 'RUNNING', address, signingKey } as const;
-        return { ...found, expiresAt: undefined, apiKeyId: '', isReadOnly: false };
+        const rights = { apiKeyId: '', isReadOnly: false, handoffId: '' };
+        return { ...found, ...rights, expiresAt: undefined };
       },
     },
   });

@@ -25,6 +25,7 @@ function openLive() {
       signingKey: 'k',
       expiresAt: new Date(0),
       apiKeyId: '',
+      handoffId: '',
       isReadOnly: false,
     };
   };
