@@ -15,6 +15,8 @@ import { askedInvocation, type InvocationDeps } from '../invocations.ts';
 const PERIOD_MS = 1_000;
 /** Rows of one read. Ours: the next read has the turns of all projects again. */
 const BATCH = 50;
+/** Of a project in one read, as others wait for the slowest. Ours: a check takes 1 s at most. */
+const TURN = 2;
 /** In milliseconds. Ours: a time that passed longer ago was missed. */
 const MISSED_MS = 60_000;
 /** In milliseconds. Ours: after a failure, the next time is computed again. */
@@ -42,19 +44,20 @@ export function startSchedules(deps: Deps): AsyncDisposable {
   return periodically(PERIOD_MS, run, { log: deps.log, failure: 'running schedules failed' });
 }
 
-/** Projects run beside one another: a slow check of one delays no other. */
+/** Projects run beside one another, and each has a turn in every read. */
 async function runAllDue(deps: Deps, signal: AbortSignal): Promise<void> {
   for (;;) {
     const due = await deps.store.dueSchedules({ at: deps.now(), max: BATCH });
     const projects = [...Map.groupBy(due, ({ projectId }) => projectId).values()];
     const runs = await Promise.allSettled(
       projects.map(async (rows) => {
-        for (const row of rows) if (!signal.aborted) await runOne(deps, row);
+        for (const row of rows.slice(0, TURN)) if (!signal.aborted) await runOne(deps, row);
       }),
     );
     const failed = runs.find(({ status }) => status === 'rejected');
     if (failed?.status === 'rejected') throw failed.reason;
-    if (due.length < BATCH || signal.aborted) return;
+    const isLast = due.length < BATCH && projects.every(({ length }) => length <= TURN);
+    if (isLast || signal.aborted) return;
   }
 }
 

@@ -436,6 +436,41 @@ for (const engine of ENGINES) {
   });
 }
 
+test('a project with many due schedules has a turn of two, and then others are read', async () => {
+  const row = (id: string, projectId: string) => {
+    const times = { cron: '* * * * *', timeZone: 'UTC', catchUp: 'none', params: '{}' };
+    return { id, projectId, functionId: 'f', version: 1, nextRunAt: T0, isPlanned: 0, ...times };
+  };
+  const due = ['a', 'b', 'c', 'd', 'e'].map((id) => row(id, 'many'));
+  const done: string[] = [];
+  const over = Promise.withResolvers<void>();
+  const deps = {
+    store: {
+      async dueSchedules() {
+        done.push('read');
+        if (done.length === 4) due.unshift(row('z', 'few')); // due since the first turn
+        return [...due];
+      },
+      async skipScheduled({ seen }: { seen: { id: string } }) {
+        due.splice(
+          due.findIndex(({ id }) => id === seen.id),
+          1,
+        );
+        done.push(seen.id);
+        if (due.length === 0) over.resolve();
+      },
+    },
+    validator: { nextTime: async () => T0 + MINUTE_MS },
+    now: () => T0,
+    log: silent,
+  };
+  await using _loop = startSchedules(deps as unknown as Parameters<typeof startSchedules>[0]);
+  await over.promise;
+  assert.equal(done.slice(0, 4), ['read', 'a', 'b', 'read']);
+  assert.equal(done.slice(4, 7).sort(), ['c', 'd', 'z']);
+  assert.equal(done.slice(7, 9), ['read', 'e']);
+});
+
 /** What is stored for a due schedule when the validator fails with that error. */
 async function storedAfter(error: Error) {
   const row = { id: 'a', projectId: 'p', functionId: 'f', version: 1, nextRunAt: T0, isPlanned: 1 };
