@@ -7,7 +7,8 @@ export const STORAGE: readonly PlaywrightThing[] = [
     name: 'cookies: set by a site, by a page, by a driver; cleared',
     async run({ context, page, site }) {
       await page.goto(`${site.url}/cookie`);
-      await page.evaluate(`document.cookie = 'c=3; max-age=1000'`);
+      // The page reads the cookie back, because Chrome stores what a page sets a moment later.
+      await page.evaluate(`document.cookie = 'c=3; max-age=1000'; document.cookie`);
       await context.addCookies([
         { name: 'd', value: '4', url: site.url, sameSite: 'Lax', secure: false },
         { name: 'e', value: '5', domain: 'named.example', path: '/p', expires: 4_000_000_000 },
