@@ -33,6 +33,7 @@ import { contextService } from './contexts/contexts.ts';
 import type { KeyPool } from './contexts/key-pool.ts';
 import { contextLinks } from './contexts/links.ts';
 import type { BlobFiles } from './files/blob-files.ts';
+import { certificateService } from './files/certificates.ts';
 import type { Disk } from './files/disk-space.ts';
 import { downloadService } from './files/downloads.ts';
 import { extensionService } from './files/extensions.ts';
@@ -82,7 +83,8 @@ const NEW_WORK: ReadonlySet<string> = new Set([
   ...['createSession', 'copySession', 'invokeFunction', 'createBuild'],
   ...['takeScreenshot', 'printPdf', 'readContent', 'readLinks'],
   ...['readMarkdown', 'fetchResource'],
-  ...['createContext', 'createExtension', 'createWebhook', 'createSchedule'],
+  ...['createContext', 'createExtension', 'createCertificate', 'createWebhook'],
+  'createSchedule',
 ]);
 
 export type CoreDeps = {
@@ -159,7 +161,7 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     downloads: behind(SERVICES.downloads, downloadService(content), onlyProjects),
     handoffs: behind(SERVICES.handoffs, handoffService({ ...deps, tokens: views }), onlyProjects),
     extensions: behind(SERVICES.extensions, extensionService(content), onlyProjects),
-    labels: behind(SERVICES.labels, labelService({ store, now }), onlyProjects),
+    ...smallObjects(deps, behind),
     functions: behind(SERVICES.functions, functions, onlyProjects),
     invocations: behind(SERVICES.invocations, invocations, onlyProjects),
     oneShots: behind(SERVICES.oneShots, oneShots, onlyProjects),
@@ -187,6 +189,17 @@ export function invocationDeps(deps: CoreDeps, { queueMax }: CoreConfig): Invoca
   const { store, now, validator, quotas, sealer } = deps;
   const secrets = sessionSecrets(sealer);
   return { store, now, validator, quotas, secrets, queueMax, waitMs: WAIT_MS };
+}
+
+/** Labels and certificates: rows without files. */
+function smallObjects(
+  deps: CoreDeps,
+  behind: ReturnType<typeof entrance>,
+): Pick<AllHandlers, 'labels' | 'certificates'> {
+  return {
+    labels: behind(SERVICES.labels, labelService(deps), onlyProjects),
+    certificates: behind(SERVICES.certificates, certificateService(deps), onlyProjects),
+  };
 }
 
 /** An operator login may call all but the RPCs that make logins. */

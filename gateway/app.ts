@@ -31,6 +31,7 @@ import { addRunningSessions } from './routes/console/running.ts';
 import { addShares } from './routes/console/shares.ts';
 import { addDocs } from './routes/docs.ts';
 import { BUILDS_PATH, createBuild } from './routes/files/builds.ts';
+import { CERTIFICATES_PATH, createCertificate } from './routes/files/certificates.ts';
 import { contextContent, isContentUpload } from './routes/files/contexts.ts';
 import {
   DOWNLOAD_CONTENT_ROUTE,
@@ -120,6 +121,7 @@ function routes(deps: Omit<GatewayDeps, 'guard' | 'log'>): Middleware {
   router.get(DOWNLOADS_ROUTE, getSessionDownloads(clients));
   router.get(DOWNLOAD_ROUTE, getDownload(clients, registry));
   router.post(EXTENSIONS_PATH, createExtension(clients, registry, enter));
+  router.post(CERTIFICATES_PATH, createCertificate(clients, registry, enter));
   router.post(UPLOADS_ROUTE, uploadFile(deps, enter));
   addOneShots(router);
   router.post(INVOKE_ROUTE, preferWait({ clients, operations, draining }));

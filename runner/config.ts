@@ -9,8 +9,11 @@ export type Config = ReturnType<typeof readConfig>;
 
 /** Throws ConfigError. */
 export function readConfig(env: Env = process.env) {
-  const { data, browserMemoryMb, browserAllowCidrs, runnerListen, runnerToken, ...rest } =
-    readSettings(env, 'runner');
+  const { data, browserAllowCidrs, runnerListen, runnerToken, ...settings } = readSettings(
+    env,
+    'runner',
+  );
+  const { browserMemoryMb, browserMemoryMaxMb, ...rest } = settings;
   return {
     ...rest,
     dataDir: data,
@@ -20,6 +23,8 @@ export function readConfig(env: Env = process.env) {
     engine: rest.engine ?? OWN_KIND,
     /** Of one session's browser; undefined without a limit. */
     browserMemoryBytes: browserMemoryMb === 0 ? undefined : browserMemoryMb * 2 ** 20,
+    /** Of a larger one, at most; never less than that of a usual one. */
+    browserMemoryMaxBytes: Math.max(browserMemoryMb, browserMemoryMaxMb) * 2 ** 20,
     /** The address of the session server for gateways on other machines; else a socket file. */
     listen: runnerListen,
     /** Private addresses that pages and handlers may reach. */

@@ -94,6 +94,13 @@ function filesTable(kept: KeptDays, { store, files }: RetentionDeps): Retention[
       purge: counted(async ({ max }) => removeFiles(await store.purgeExtensions(max))),
     },
     {
+      // deleted ones that no open session trusts
+      name: 'certificates',
+      unit: 'certificates',
+      keptMs: 0,
+      purge: counted(({ max }) => store.purgeCertificates(max)),
+    },
+    {
       // deleted ones, from their sessions
       name: 'labels',
       unit: 'labelRows',

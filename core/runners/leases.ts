@@ -24,6 +24,7 @@ import type { MachineCaller, Service } from '../api/interceptors.ts';
 import { longPoll } from '../api/long-poll.ts';
 import { newId } from '../common/ids.ts';
 import { type ContentOptions, contextWork, saveContext } from '../contexts/content.ts';
+import { certificatesOf } from '../files/certificates.ts';
 import { addDownload } from '../files/downloads.ts';
 import type { Readiness } from '../maintenance/readiness.ts';
 import type { Quotas } from '../projects/quotas.ts';
@@ -217,12 +218,15 @@ async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
   }
   const isSession = work.kind === 'session';
   const sessionId = isSession ? id : work.sessionId;
+  const [first, ...others] = work.extensions;
   const session = {
     sessionId,
     projectId,
     timeoutMs,
     context: work.context && (await contextWork(options, work.context)),
-    extension: work.extension && extensionWork(work.extension),
+    extension: first && extensionWork(first),
+    moreExtensions: others.map(extensionWork),
+    caCertificates: work.certificates.flatMap(certificatesOf),
     sessionParamsJson: secrets.open(isSession ? work.params : work.sessionParams, sessionId),
     signingKey: signingKeys.of(sessionId),
   };

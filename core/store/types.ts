@@ -16,7 +16,13 @@ import type {
   ListenerOps,
   RedeliveryOps,
 } from './types/deliveries.ts';
-import type { BlobOps, DownloadOps, ExtensionOps, StorageOps } from './types/files.ts';
+import type {
+  BlobOps,
+  CertificateOps,
+  DownloadOps,
+  ExtensionOps,
+  StorageOps,
+} from './types/files.ts';
 import type { BuildOps, FunctionDeletionOps, FunctionOps } from './types/functions.ts';
 import type { CancelOps, IdempotencyOps, InvocationOps, ScheduleOps } from './types/invocations.ts';
 import type { LeaseOps, LogOps } from './types/leases.ts';
@@ -69,6 +75,7 @@ export type StoreOps = ProjectOps &
   TimeOps &
   DownloadOps &
   ExtensionOps &
+  CertificateOps &
   RecordingOps &
   HandoffOps &
   WebhookOps &

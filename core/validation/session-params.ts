@@ -35,6 +35,9 @@ const REGIONS = ['us-west-2', 'us-east-1', 'eu-central-1', 'ap-southeast-1'];
 const METADATA_LIMIT = 512;
 /** In characters of JSON. Ours, as for params: one answer may have those of 64 sessions. */
 const PARAMS_MAX = 64 << 10;
+/** Source: sessions.proto. */
+export const EXTENSIONS_MAX = 5;
+const CERTIFICATES_MAX = 10;
 /** Ours: each connection of a session is matched against them in turn. */
 const PROXIES_MAX = 20;
 
@@ -101,6 +104,11 @@ const browserSettings = {
     allowedDomains: { type: 'array', items: host },
     ignoreCertificateErrors: flag,
     extensionId: id,
+    extensions: { type: 'array', maxItems: EXTENSIONS_MAX, items: id },
+    // small and medium are names of the published interface
+    size: { enum: ['regular', 'large', 'xlarge', 'small', 'medium'] },
+    enablePdfViewer: flag,
+    enableNativeSelectPolyfill: flag,
     fingerprint: { type: 'object' },
     engine: { enum: ['chromium', 'headless-shell'] },
     network: {
@@ -128,12 +136,6 @@ const FORMATS: Record<string, { parse: (text: string) => unknown; problem: strin
     parse: hostOf,
     problem: 'must be a host: a name, an address or *, without scheme, port or path.',
   },
-  certificate: {
-    parse() {
-      throw new TypeError('certificates cannot be uploaded here, so there is none');
-    },
-    problem: 'must be a certificate of this project.',
-  },
 };
 
 // the rules are ours: checking them at each start would take half of the compilation
@@ -150,6 +152,10 @@ const rulesOf = ({ min, max }: typeof TIMEOUT, more: object = {}) =>
       proxies: { type: ['boolean', 'array'], maxItems: PROXIES_MAX, items: proxy },
       userMetadata: { type: 'object' },
       browserSettings,
+      proxySettings: {
+        type: 'object',
+        properties: { caCertificates: { type: 'array', maxItems: CERTIFICATES_MAX, items: id } },
+      },
       ...more,
     },
   });
@@ -157,12 +163,6 @@ const ofInvocation = rulesOf(TIMEOUT);
 const ofSession = rulesOf(SESSION_TIMEOUT, {
   keepAlive: flag,
   region: { enum: REGIONS },
-  proxySettings: {
-    type: 'object',
-    properties: {
-      caCertificates: { type: 'array', items: { type: 'string', format: 'certificate' } },
-    },
-  },
 });
 
 /** A path, and the end of a sentence about it. */
@@ -191,7 +191,22 @@ function firstProblem(validate: ValidateFunction, params: unknown): Problem | un
     const problem = `must be less than ${METADATA_LIMIT} characters of JSON.`;
     return { path: '.userMetadata', problem };
   }
-  return undefined;
+  return engineProblem(params as SessionParams);
+}
+
+/** What chromium alone can do, with an engine that is another one. */
+function engineProblem(params: SessionParams): Problem | undefined {
+  const { browserSettings = {}, proxySettings = {} } = params as {
+    browserSettings?: { engine?: string; enablePdfViewer?: boolean };
+    proxySettings?: { caCertificates?: string[] };
+  };
+  if (browserSettings.engine !== 'headless-shell') return undefined;
+  const problem = 'needs the engine chromium: headless-shell has no such setting.';
+  if ((proxySettings.caCertificates ?? []).length > 0) {
+    return { path: '.proxySettings.caCertificates', problem };
+  }
+  if (browserSettings.enablePdfViewer !== true) return undefined;
+  return { path: '.browserSettings.enablePdfViewer', problem };
 }
 
 function problemFrom(error: ErrorObject | undefined): Problem {

@@ -8,6 +8,7 @@ import { must } from '../../proto/common/must.ts';
 import { jsonProblem } from '../../proto/json/json-scan.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { type PlainError, toPlain } from '../store/messages.ts';
+import { readCertificates } from './certificates.ts';
 import { lastTime, nextTime } from './cron.ts';
 import { checkManifests } from './manifests.ts';
 import { type Params, paramsChecker, type Schema } from './params-schema.ts';
@@ -20,6 +21,7 @@ const CHECKS = {
   json: jsonProblem,
   nextTime,
   lastTime,
+  certificates: readCertificates,
   params(version: Schema, params: Params): Params {
     checkParams(version, params); // fills in defaults
     return params;

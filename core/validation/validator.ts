@@ -9,6 +9,7 @@
 import { jsonProblem } from '../../proto/json/json-scan.ts';
 import { asFault, Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { openFairQueue } from '../../proto/sharing/fair-queue.ts';
+import type { ReadCertificates } from './certificates.ts';
 import type { Times } from './cron.ts';
 import type { Checked, Manifest } from './manifests.ts';
 import type { Params, Schema } from './params-schema.ts';
@@ -64,6 +65,11 @@ export function openValidator({ checkMaxMs = CHECK_MAX_MS, pauseMs = PAUSE_MS } 
       run(projectId, { kind: 'nextTime', args: [times, after] }),
     lastTime: (projectId: string, times: Times, until: number): Promise<number | undefined> =>
       run(projectId, { kind: 'lastTime', args: [times, until] }),
+    certificates: (
+      projectId: string,
+      content: Uint8Array,
+      now: number,
+    ): Promise<ReadCertificates> => run(projectId, { kind: 'certificates', args: [content, now] }),
     manifests: (projectId: string, found: readonly Manifest[]): Promise<Checked> =>
       run(projectId, { kind: 'manifests', args: [found] }),
     [Symbol.asyncDispose]: () => queue.close(),

@@ -40,8 +40,8 @@ const TAGS: readonly Tag[] = [
   },
   {
     name: 'Files',
-    description: 'Downloads of pages, and browser extensions.',
-    has: /^\/v1\/(?:downloads|extensions)\b/,
+    description: 'Downloads of pages, browser extensions, and certificates that sessions trust.',
+    has: /^\/v1\/(?:downloads|extensions|certificates)\b/,
   },
   { name: 'Projects', description: 'The project of the API key.', has: /^\/v1\/projects\b/ },
   {

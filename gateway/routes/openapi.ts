@@ -16,6 +16,7 @@ import { commentsOf } from '../rest/proto-comments.ts';
 import { otherFieldsOf, queryFieldsOf } from '../rest/transcode.ts';
 import { DOCS_PATHS } from './docs.ts';
 import { BUILDS_PATHS } from './files/builds.ts';
+import { CERTIFICATES_PATHS } from './files/certificates.ts';
 import { CONTEXTS_PATHS } from './files/contexts.ts';
 import { DOWNLOAD_CONTENT, DOWNLOADS_PATHS } from './files/downloads.ts';
 import { EXTENSIONS_PATHS } from './files/extensions.ts';
@@ -60,6 +61,7 @@ export function describe(
     ...DOCS_PATHS,
     ...BROWSER_PATHS,
     ...BUILDS_PATHS,
+    ...CERTIFICATES_PATHS,
     ...CONTEXTS_PATHS,
     ...DOWNLOADS_PATHS,
     ...EXTENSIONS_PATHS,

@@ -11,10 +11,6 @@ const NOT_SERVED: readonly (readonly [RegExp, string])[] = [
     'WebDriver is not served here; drive the session over CDP by its connectUrl.',
   ],
   [
-    /^\/v1\/certificates(?:\/|$)/,
-    'Certificates are not served here; browserSettings.ignoreCertificateErrors takes any.',
-  ],
-  [
     /^\/v1\/agents(?:\/|$)/,
     'Agents and their runs are not served here; run an agent as a function, or drive a session.',
   ],

@@ -11,6 +11,8 @@ const MIB = 1 << 20;
 export const ARCHIVE_MAX_BYTES = 25 * MIB;
 /** In bytes, of a build's bundle. Source: BUNDLE of blobs.proto. */
 export const BUNDLE_MAX_BYTES = 32 * MIB;
+/** In bytes, of an uploaded certificate. Source: extensions.proto. */
+export const CERTIFICATE_MAX_BYTES = 64 << 10;
 /** In bytes, of a zipped browser extension. Source: proto/spec/sessions.md 9. */
 export const EXTENSION_MAX_BYTES = 100 * MIB;
 /** In bytes, of a context's content, as stored. Source: proto/spec/contexts.md 4. */

@@ -9,7 +9,10 @@ import { ConsoleShareServiceService } from '../gen/tabern/v1/console_shares.pb.t
 import { ContextServiceService } from '../gen/tabern/v1/contexts.pb.ts';
 import { DeliveryServiceService } from '../gen/tabern/v1/deliveries.pb.ts';
 import { DownloadServiceService } from '../gen/tabern/v1/downloads.pb.ts';
-import { ExtensionServiceService } from '../gen/tabern/v1/extensions.pb.ts';
+import {
+  CertificateServiceService,
+  ExtensionServiceService,
+} from '../gen/tabern/v1/extensions.pb.ts';
 import { FunctionServiceService } from '../gen/tabern/v1/functions.pb.ts';
 import { HandoffServiceService } from '../gen/tabern/v1/handoffs.pb.ts';
 import { HealthServiceService } from '../gen/tabern/v1/health.pb.ts';
@@ -39,6 +42,7 @@ export const SERVICES = {
   downloads: DownloadServiceService,
   handoffs: HandoffServiceService,
   extensions: ExtensionServiceService,
+  certificates: CertificateServiceService,
   labels: LabelServiceService,
   functions: FunctionServiceService,
   invocations: InvocationServiceService,

@@ -1,5 +1,5 @@
 /**
- * The extension that a Chrome is started with. Chrome loads it some time after it is ready and
+ * An extension that a Chrome is started with. Chrome loads it some time after it is ready and
  * reports no failure: Chrome is polled until the extension is listed with its service worker.
  * Clients connect only then.
  */
@@ -37,7 +37,7 @@ export async function ownExtension(
   { id, dir }: LoadedExtension,
   chromeDir: string,
 ): Promise<LoadedExtension> {
-  const own = join(chromeDir, 'extension');
+  const own = join(chromeDir, `extension-${id}`);
   await cp(dir, own, { recursive: true, mode: constants.COPYFILE_FICLONE });
   return { id, dir: own };
 }

@@ -22,8 +22,8 @@ export type FlagFacts = {
   hasSmallShm: boolean;
   /** Set by the session. */
   ignoreCertificateErrors: boolean;
-  /** An extension to load, as Chrome sees it; full Chromium only. */
-  extension: string | undefined;
+  /** Extensions to load, as Chrome sees them; full Chromium only. */
+  extensions: readonly string[];
 };
 
 /** Chrome uses only the last --disable-features, so all of them are listed here. */
@@ -85,7 +85,8 @@ const DRIVER_FLAGS: readonly string[] = [
 ];
 
 export function chromeFlags(facts: FlagFacts): string[] {
-  const { engine, profile, cache, proxyPort, hasSandbox, hasSmallShm, extension } = facts;
+  const { engine, profile, cache, proxyPort, hasSandbox, hasSmallShm } = facts;
+  const extensions = facts.extensions.join(',');
   const height = WINDOW.height + (engine.kind === 'chromium' ? TOOLBAR_HEIGHT : 0);
   return [
     '--remote-debugging-pipe', // no port that others could reach; Chrome exits when the pipe closes
@@ -117,9 +118,9 @@ export function chromeFlags(facts: FlagFacts): string[] {
     '--disable-sync', // phones home
     '--disable-breakpad', // crash dumps contain page content
     // a profile brings no extensions of its own
-    ...(extension === undefined
+    ...(extensions === ''
       ? ['--disable-extensions']
-      : [`--load-extension=${extension}`, `--disable-extensions-except=${extension}`]),
+      : [`--load-extension=${extensions}`, `--disable-extensions-except=${extensions}`]),
     '--no-first-run', // an unwanted page
     '--no-default-browser-check', // same reason
     '--noerrdialogs', // no user can close them

@@ -13,6 +13,7 @@ import { programMounts } from '../jail/program-mounts.ts';
 import { extensionPlace, type LoadedExtension } from './extension.ts';
 import type { Engine } from './find.ts';
 import { chromeFlags } from './flags.ts';
+import { type Policies, policyMounts } from './policies.ts';
 
 /** Created in each Chrome's directory. */
 export const DIRS = ['profile', 'cache', 'downloads', 'uploads', 'home'] as const;
@@ -54,7 +55,9 @@ export type JailOptions = {
   /** Whether Chrome's own sandbox works in the jail (canNest). */
   hasSandbox: boolean;
   /** Loaded before Chrome is ready; for full Chromium. */
-  extension?: LoadedExtension | undefined;
+  extensions?: readonly LoadedExtension[] | undefined;
+  /** For full Chromium, in bwrap. */
+  policies?: Policies | undefined;
   /** Accepts any certificate. */
   ignoreCertificateErrors?: boolean | undefined;
   /** Runs with a lower priority than the Chromes of sessions. */
@@ -70,7 +73,7 @@ export async function chromeSpec(
   place: Place,
   local: Server | undefined,
 ): Promise<{ spec: JailSpec; paths: Paths }> {
-  const { engine, hasSandbox, dir, profileDir, extension } = place;
+  const { engine, hasSandbox, dir, extensions = [] } = place;
   const port = local === undefined ? LISTENER_PORT : (local.address() as AddressInfo).port;
   const command = (at: At): string[] => [
     at(engine.program),
@@ -82,18 +85,10 @@ export async function chromeSpec(
       hasSandbox,
       hasSmallShm: local !== undefined && (!place.jail.hasUnixSockets || hasSmallShm()),
       ignoreCertificateErrors: place.ignoreCertificateErrors ?? false,
-      extension: extension && at(extensionPlace(extension)),
+      extensions: extensions.map((extension) => at(extensionPlace(extension))),
     }),
   ];
-  const mounts: Mount[] = [
-    ...(await systemMounts(engine)),
-    { from: dir, to: DATA, writable: true },
-    { from: profileDir, to: `${DATA}/profile`, writable: true },
-    // separate mounts: a process in the jail cannot replace them by links
-    { from: join(dir, 'downloads'), to: `${DATA}/downloads`, writable: true },
-    { from: join(dir, 'uploads'), to: `${DATA}/uploads` },
-    ...(extension ? [{ from: extension.dir, to: extensionPlace(extension), writable: true }] : []),
-  ];
+  const mounts = await mountsOf(place);
   const isOwnNetwork = local === undefined;
   const spec: JailSpec = {
     argv: (at) =>
@@ -115,6 +110,24 @@ export async function chromeSpec(
   };
   const at: At = isOwnNetwork ? (inside) => inside : (inside) => inside.replace(DATA, dir);
   return { spec, paths: { downloads: at(`${DATA}/downloads`), uploads: at(`${DATA}/uploads`) } };
+}
+
+async function mountsOf(place: Place): Promise<Mount[]> {
+  const { engine, dir, profileDir, extensions = [], policies } = place;
+  return [
+    ...(await systemMounts(engine)),
+    { from: dir, to: DATA, writable: true },
+    { from: profileDir, to: `${DATA}/profile`, writable: true },
+    // separate mounts: a process in the jail cannot replace them by links
+    { from: join(dir, 'downloads'), to: `${DATA}/downloads`, writable: true },
+    { from: join(dir, 'uploads'), to: `${DATA}/uploads` },
+    ...extensions.map((extension) => ({
+      from: extension.dir,
+      to: extensionPlace(extension),
+      writable: true,
+    })),
+    ...policyMounts(policies, dir),
+  ];
 }
 
 function limitsOf({ isBackground, memoryMaxBytes }: Place): JailLimits {

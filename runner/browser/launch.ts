@@ -21,6 +21,7 @@ import { openPipe, type Pipe } from './cdp/pipe.ts';
 import { type ContextProxies, openContextProxies } from './context-proxies.ts';
 import { extensionLoaded, ownExtension } from './extension.ts';
 import { chromeSpec, DIRS, type JailOptions, type Paths } from './jail.ts';
+import { checkPolicies, writePolicies } from './policies.ts';
 
 /** Ours: a cold start on a busy machine took 3 s. */
 const READY_TIMEOUT_MS = 30_000;
@@ -81,8 +82,11 @@ export async function launchChrome(options: LaunchOptions): Promise<Chrome> {
   const dir = join(runDir, `chrome-${id}`);
   try {
     await Promise.all(DIRS.map((name) => mkdir(join(dir, name), { recursive: true, mode: 0o700 })));
-    const extension = options.extension && (await ownExtension(options.extension, dir));
-    const place = { ...options, id, dir, extension };
+    checkPolicies(options.policies, options.jail);
+    await writePolicies(options.policies, dir);
+    const own = options.extensions?.map((extension) => ownExtension(extension, dir));
+    const extensions = await Promise.all(own ?? []);
+    const place = { ...options, id, dir, extensions };
     return await launchIn({ ...place, profileDir: profileDir ?? join(dir, 'profile') });
   } catch (error) {
     egress.close();
@@ -125,7 +129,7 @@ async function launchIn(place: Place): Promise<Chrome> {
     });
     died.catch(() => undefined); // handled below while the start is pending
     await Promise.race([Promise.all([listener, ready(pipe, paths)]), died]);
-    if (place.extension) await extensionLoaded(pipe, place.extension);
+    for (const extension of place.extensions ?? []) await extensionLoaded(pipe, extension);
   } catch (error) {
     jailed.kill();
     await exited;

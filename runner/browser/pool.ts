@@ -12,8 +12,10 @@ import { Spares } from './spares.ts';
 
 export type TakeOptions = Pick<
   LaunchOptions,
-  'profileDir' | 'extension' | 'ignoreCertificateErrors'
+  'profileDir' | 'extensions' | 'ignoreCertificateErrors' | 'policies'
 > & {
+  /** How many times the memory of a usual browser it may use; absent: once. */
+  memoryFactor?: number | undefined;
   /** Absent: the engine of the first spares. */
   engine?: Engine['kind'] | undefined;
 };

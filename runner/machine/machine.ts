@@ -91,7 +91,8 @@ export async function openMachine(options: {
   const hasSandbox = await canNest(jail, log);
   const { browserMemoryBytes: memoryMaxBytes } = config;
   const common = { jail, hasSandbox, runDir, log, ...(memoryMaxBytes && { memoryMaxBytes }) };
-  const launch = async ({ engine: kind, ...wanted }: TakeOptions): Promise<Chrome> => {
+  const launch = async (options: TakeOptions): Promise<Chrome> => {
+    const { engine: kind, memoryFactor = 1, ...wanted } = options;
     const { invocations, all } = engines;
     const engine = kind === undefined ? invocations : all.find((one) => one.kind === kind);
     if (engine === undefined) {
@@ -101,6 +102,9 @@ export async function openMachine(options: {
     }
     return await launchChrome({
       ...common,
+      ...(memoryMaxBytes && {
+        memoryMaxBytes: Math.min(memoryMaxBytes * memoryFactor, config.browserMemoryMaxBytes),
+      }),
       engine,
       egress: openEgress({ allow, allowSetting: ALLOW_SETTING, log, isBrowser: true }),
       ...wanted,

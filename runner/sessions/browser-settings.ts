@@ -12,6 +12,7 @@ import {
 import { hostList } from '../../proto/network/hosts.ts';
 import type { Upstream } from '../../proto/network/session-proxies.ts';
 import { keepToDomains } from '../browser/cdp/allowed-domains.ts';
+import { drawSelects } from '../browser/cdp/drawn-selects.ts';
 import { openPages } from '../browser/cdp/pages.ts';
 import { setViewport, type Viewport } from '../browser/cdp/viewport.ts';
 import { WINDOW } from '../browser/flags.ts';
@@ -53,6 +54,9 @@ const KNOWN_ABOVE = new Set([...Object.keys(CreateSessionRequest.create()), 'ign
 /** Members of browserSettings. */
 const KNOWN = new Set(Object.keys(BrowserSettings.create()));
 
+/** By `size`. Source: sessions.proto. */
+const MEMORY_FACTORS: Readonly<Record<string, number>> = { large: 2, xlarge: 4 };
+
 export type Settings = { wanted: TakeOptions; open: OpenComponent };
 
 /** `usual`: the engine of sessions that name none. */
@@ -83,13 +87,20 @@ export function sessionSettings(
 
   return {
     // a spare is taken when all of these are undefined
-    wanted: { engine, ignoreCertificateErrors: ignoreCertificateErrors || undefined },
+    wanted: {
+      engine,
+      ignoreCertificateErrors: ignoreCertificateErrors || undefined,
+      memoryFactor: MEMORY_FACTORS[browserSettings.size ?? ''],
+    },
     async open(chrome) {
       if (plan.routes.length > 0) chrome.egress.steer({ routes: plan.routes });
       if (network !== undefined) chrome.egress.steer({ isAllowed: judgeOf(network) });
       if (browserSettings.blockAds === true) await block(chrome);
       if (viewport !== undefined) {
         await setViewport(chrome, await openPages(chrome), { ...WINDOW, ...viewport });
+      }
+      if (browserSettings.enableNativeSelectPolyfill === true) {
+        await drawSelects(await openPages(chrome));
       }
       if (allowedDomains.length > 0) await keepToDomains(await openPages(chrome), allowedDomains);
       return {};
@@ -129,7 +140,8 @@ function cannot(settings: NonNullable<SessionParams['browserSettings']>): string
     [solveCaptchas, 'solveCaptchas: no solver is set up here; captchas stay as they are'],
     [os !== undefined && os !== 'linux', `os: there is no ${os} here; it is linux`],
     [
-      settings.extensionId !== undefined && engine === 'headless-shell',
+      engine === 'headless-shell' &&
+        (settings.extensionId !== undefined || (settings.extensions ?? []).length > 0),
       'engine: extensions load in chromium alone; it is used',
     ],
     [fingerprint !== undefined, 'fingerprint: is not acted on'],

@@ -5,7 +5,9 @@
 
 import type { Metrics } from '../../proto/common/metrics.ts';
 import type { InvocationWork, SessionWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import type { LoadedExtension } from '../browser/extension.ts';
 import { lossReason } from '../browser/launch.ts';
+import type { Policies } from '../browser/policies.ts';
 import type { TakeOptions } from '../browser/pool.ts';
 import type { RunnerContext } from '../common/runner-context.ts';
 import { UnsupportedSessionError } from '../common/unsupported-session.ts';
@@ -34,7 +36,12 @@ const CHROMES_OWN =
 /** The members that invocations and sessions share. */
 type SessionNeeds = Pick<
   SessionWork & InvocationWork,
-  'sessionId' | 'projectId' | 'sessionParamsJson' | 'extension'
+  | 'sessionId'
+  | 'projectId'
+  | 'sessionParamsJson'
+  | 'extension'
+  | 'moreExtensions'
+  | 'caCertificates'
 >;
 
 /** What sessions and invocations use of the runner for their browser. */
@@ -97,9 +104,18 @@ export function componentsOf(
   return {
     components,
     async chromeOptions(signal) {
-      const extension = await extensionOf(work, params, { ...resources, warn }, signal);
-      // only full Chromium loads one, whatever engine was requested
-      return extension ? { ...settings.wanted, engine: 'chromium', extension } : settings.wanted;
+      const extensions = await extensionsOf(work, params, { ...resources, warn }, signal);
+      const policies = policiesOf(params.browserSettings, work.caCertificates);
+      const isPdfShown = params.browserSettings?.enablePdfViewer === true;
+      const { engine: wanted } = settings.wanted;
+      // only full Chromium has these, whatever engine was requested
+      const isFull = extensions.length > 0 || work.caCertificates.length > 0 || isPdfShown;
+      const own = {
+        ...(isFull ? { engine: 'chromium' as const } : {}),
+        ...(extensions.length > 0 ? { extensions } : {}),
+        ...(policies && (isFull || wanted !== 'headless-shell') ? { policies } : {}),
+      };
+      return { ...settings.wanted, ...own };
     },
     warn,
   };
@@ -131,24 +147,43 @@ function refusals(warn: SessionComponents['warn']): OpenComponent {
   };
 }
 
+/** Undefined for a browser without any. */
+function policiesOf(
+  { enablePdfViewer }: { enablePdfViewer?: boolean | undefined } = {},
+  certificates: readonly Uint8Array[],
+): Policies | undefined {
+  if (enablePdfViewer !== false && certificates.length === 0) return undefined;
+  const CACertificates = certificates.map((one) => Buffer.from(one).toString('base64'));
+  return {
+    ...(certificates.length > 0 ? { CACertificates } : {}),
+    ...(enablePdfViewer === false ? { AlwaysOpenPdfExternally: true as const } : {}),
+  };
+}
+
 /**
- * The extension that its Chrome loads. Warns of an extension that must not be loaded. Throws
- * UnsupportedSessionError for an extension that was deleted before.
+ * The extensions that its Chrome loads. Warns of one that must not be loaded. Throws
+ * UnsupportedSessionError for one that was deleted before.
  */
-async function extensionOf(
-  { extension: wanted }: SessionNeeds,
-  { extensionId, browserSettings }: SessionParams,
+async function extensionsOf(
+  { extension: first, moreExtensions }: SessionNeeds,
+  { extensionId, browserSettings = {} }: SessionParams,
   { extensions, warn }: Pick<SessionResources, 'extensions'> & Pick<SessionComponents, 'warn'>,
   signal: AbortSignal,
-): Promise<TakeOptions['extension']> {
-  const isNamed = extensionId !== undefined || browserSettings?.extensionId !== undefined;
-  if (wanted === undefined) {
-    if (isNamed) throw new UnsupportedSessionError('the extension of the session was deleted');
-    return undefined;
+): Promise<LoadedExtension[]> {
+  const wanted = [...(first ? [first] : []), ...moreExtensions];
+  const named = [extensionId ?? browserSettings.extensionId, ...(browserSettings.extensions ?? [])];
+  const ids = new Set(named.flatMap((id) => id?.toLowerCase() ?? []));
+  if (wanted.length < ids.size) {
+    throw new UnsupportedSessionError('the extension of the session was deleted');
   }
-  if (extensions === undefined) throw new UnsupportedSessionError('extensions are not loaded here');
-  const found = await extensions.get(wanted, signal);
-  if ('dir' in found) return { id: wanted.extensionId, dir: found.dir };
-  warn(`extensionId: the extension is not loaded: ${found.refused}`);
-  return undefined;
+  const loaded: LoadedExtension[] = [];
+  for (const one of wanted) {
+    if (extensions === undefined) {
+      throw new UnsupportedSessionError('extensions are not loaded here');
+    }
+    const found = await extensions.get(one, signal);
+    if ('dir' in found) loaded.push({ id: one.extensionId, dir: found.dir });
+    else warn(`extensionId: the extension is not loaded: ${found.refused}`);
+  }
+  return loaded;
 }

@@ -171,7 +171,7 @@ async function startDirect(): Promise<Started> {
     hasSandbox: true,
     hasSmallShm: false,
     ignoreCertificateErrors: true,
-    extension: undefined,
+    extensions: [],
   })
     .filter((flag) => !flag.startsWith('--proxy-'))
     .map((flag) => (flag === '--remote-debugging-pipe' ? '--remote-debugging-port=0' : flag));

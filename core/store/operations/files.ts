@@ -7,6 +7,8 @@ import type {
   BlobKind,
   BlobOps,
   BlobRow,
+  CertificateOps,
+  CertificateRow,
   DownloadOps,
   DownloadRow,
   ExtensionOps,
@@ -22,6 +24,7 @@ import type { InSteps, Read, Steps, Transaction } from './steps.ts';
 
 export type LeasedSession = { sessionId: string; projectId: string };
 type NewExtension = Parameters<ExtensionOps['createExtension']>[0];
+type NewCertificate = Parameters<CertificateOps['createCertificate']>[0];
 
 export type BlobStatements = {
   insert(blob: BlobRow): void;
@@ -57,6 +60,11 @@ export type ExtensionStatements = {
   dropBlob(blobId: string): Read<boolean>;
 };
 
+export type CertificateStatements = {
+  countOf(projectId: string): Read<number>;
+  insert(certificate: NewCertificate): Read<CertificateRow>;
+};
+
 type Arrival = Parameters<RecordingOps['addRecording']>[0];
 type NewRecording = Omit<Arrival, 'complete' | 'endedAfter'> & LeasedSession;
 
@@ -80,6 +88,7 @@ export type FileStatements = {
   blobs: BlobStatements;
   downloads: DownloadStatements;
   extensions: ExtensionStatements;
+  certificates: CertificateStatements;
   storage: StorageStatements;
   events: EventStatements;
 };
@@ -89,10 +98,11 @@ const PURGED_AT_ONCE = 100;
 
 export type FileWrites = Pick<BlobOps, 'addBlob'> &
   Pick<DownloadOps, 'addDownload'> &
-  Omit<ExtensionOps, 'getExtension'>;
+  Omit<ExtensionOps, 'getExtension'> &
+  Pick<CertificateOps, 'createCertificate'>;
 
 export function fileOperations(
-  { blobs, downloads, extensions, storage, events }: FileStatements,
+  { blobs, downloads, extensions, certificates, storage, events }: FileStatements,
   tx: Transaction,
 ): InSteps<FileWrites> {
   return {
@@ -129,6 +139,10 @@ export function fileOperations(
     },
     *purgeExtensions(max) {
       return yield* extensions.purge(max);
+    },
+    *createCertificate(wanted, max) {
+      if ((yield* certificates.countOf(wanted.projectId)) >= max) return 'full';
+      return yield* certificates.insert(wanted);
     },
     *dropExtensionBlob(wanted) {
       return (yield* isFree(wanted)) && (yield* extensions.dropBlob(wanted.blobId));

@@ -28,8 +28,10 @@ export type WorkItemStatements = {
   ): Read<(ContextContent & { persist: boolean; saveSeq: number }) | undefined>;
   /** What the session starts from: that blob is kept until the session has ended. */
   rememberContext(start: { sessionId: string; blobId: string | null; saveSeq: number }): void;
-  /** Undefined for none. A deleted extension is loaded all the same. */
-  extensionOf(sessionId: string): Read<LeasedExtension | undefined>;
+  /** A deleted extension is loaded all the same. */
+  extensionsOf(sessionId: string): Read<LeasedExtension[]>;
+  /** In PEM. A deleted certificate is trusted all the same. */
+  certificatesOf(sessionId: string): Read<string[]>;
 };
 
 export function workItems(items: WorkItemStatements) {
@@ -44,8 +46,9 @@ export function workItems(items: WorkItemStatements) {
 
   function* loadedBy(sessionId: string): Steps<Loaded> {
     const context = yield* contextOf(sessionId);
-    const extension = yield* items.extensionOf(sessionId);
-    return { ...(context && { context }), ...(extension && { extension }) };
+    const extensions = yield* items.extensionsOf(sessionId);
+    const certificates = yield* items.certificatesOf(sessionId);
+    return { ...(context && { context }), extensions, certificates };
   }
 
   return function* (job: Job, leaseId: string): Steps<LeasedWork> {

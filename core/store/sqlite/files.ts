@@ -114,14 +114,15 @@ export function downloadOps(tx: Tx): Omit<DownloadOps, 'addDownload'> {
 const EXTENSION = `id, project_id AS projectId, file_name AS fileName, created_at AS createdAt,
   updated_at AS updatedAt`;
 const EXISTING = 'id = @id AND project_id = @projectId AND deleted_at IS NULL';
-/** The extension of a session; the interface has two fields for it. */
-const NAMED = `lower(COALESCE(sessions.extension_id,
-  sessions.params ->> '$.extensionId', sessions.params ->> '$.browserSettings.extensionId'))`;
+/** Ids of the extensions of a session; the interface has two fields for the first. */
+const NAMED = `SELECT lower(COALESCE(sessions.extension_id,
+    sessions.params ->> '$.extensionId', sessions.params ->> '$.browserSettings.extensionId'))
+  UNION SELECT lower(value) FROM json_each(sessions.params, '$.browserSettings.extensions')`;
 /** Index sessions_open_by_project. */
 const IS_LOADED = `EXISTS (
   SELECT 1 FROM sessions
   WHERE project_id = extensions.project_id AND status IN ('PENDING', 'RUNNING')
-    AND ${NAMED} = extensions.id)`;
+    AND extensions.id IN (${NAMED}))`;
 
 export function extensionStatements(tx: Tx): ExtensionStatements {
   const { number, exists, changed, returned } = statements(tx);
@@ -157,12 +158,12 @@ export function extensionViews(tx: Tx): Pick<ExtensionOps, 'getExtension'> {
   return { getExtension: queries(tx).row(`SELECT ${EXTENSION} FROM extensions WHERE ${EXISTING}`) };
 }
 
-export function extensionOfSession(tx: Tx): WorkItemStatements['extensionOf'] {
-  return statements(tx).row(`
+export function extensionsOfSession(tx: Tx): WorkItemStatements['extensionsOf'] {
+  return statements(tx).rows(`
     SELECT extensions.id AS id, extensions.blob_id AS blobId, blobs.sha256 AS sha256
     FROM sessions
-    JOIN extensions ON extensions.id = ${NAMED}
+    CROSS JOIN extensions ON extensions.id IN (${NAMED})
       AND extensions.project_id = sessions.project_id
     JOIN blobs ON blobs.id = extensions.blob_id
-    WHERE sessions.id = ?`);
+    WHERE sessions.id = ? ORDER BY extensions.id`);
 }

@@ -8,6 +8,7 @@ import { handoffOperations } from '../operations/sessions/handoffs.ts';
 import { webhookOperations } from '../operations/webhooks.ts';
 import { type WorkStatements, workOperations } from '../operations/work.ts';
 import type { StoreOps } from '../types.ts';
+import { certificateOps, certificateStatements } from './certificates.ts';
 import { auditOps } from './console/audit.ts';
 import { consoleOps } from './console/console.ts';
 import { operatorViewOps } from './console/operator.ts';
@@ -62,6 +63,7 @@ function ruledOps(tx: Tx) {
     blobs,
     downloads: downloadStatements(tx),
     extensions: extensionStatements(tx),
+    certificates: certificateStatements(tx),
     storage,
     events: eventStatements(tx),
   };
@@ -103,6 +105,7 @@ function views(tx: Tx) {
     ...blobOps(tx),
     ...downloadOps(tx),
     ...extensionViews(tx),
+    ...certificateOps(tx),
     ...recordingOps(tx),
     ...handoffViews(tx),
     ...storageOps(tx),

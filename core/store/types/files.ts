@@ -125,6 +125,28 @@ export type ExtensionOps = {
   dropExtensionBlob(wanted: { blobId: string; projectId: string }): boolean;
 };
 
+export type CertificateRow = Owned & Dated;
+
+/** One or several certificates in PEM, uploaded together. */
+export type CertificateOps = {
+  /** `full`: the project has `max`. */
+  createCertificate(
+    wanted: Owned & { pem: string; at: number },
+    max: number,
+  ): CertificateRow | 'full';
+  /** Undefined when it was deleted. `size`: of its PEM. */
+  getCertificate(wanted: Owned): (CertificateRow & { size: number }) | undefined;
+  /** Newest first. */
+  listCertificates(wanted: { projectId: string; max: number }): CertificateRow[];
+  /**
+   * Deletes it. While an open session trusts it, its row stays until purgeCertificates. False when
+   * there was none.
+   */
+  deleteCertificate(wanted: Owned & { at: number }): boolean;
+  /** Removes up to `max` deleted ones that no open session trusts; returns their number. */
+  purgeCertificates(max: number): number;
+};
+
 export type StoredKind = BlobKind | 'ACTIVE_CONTEXT' | 'SESSION_LOG' | 'RESULT';
 
 /** As in ProjectLimits of operators.proto. */

@@ -15,12 +15,13 @@ type Leased<Kind extends WorkKind> = {
   timeoutMs: number;
 };
 
-/** The context and the extension of a session. */
+/** What the browser of a session loads and trusts. */
 export type Loaded = {
   /** Absent for none, or a deleted one. */
   context?: LeasedContext;
-  /** Absent for none. */
-  extension?: LeasedExtension;
+  extensions: LeasedExtension[];
+  /** In PEM. */
+  certificates: string[];
 };
 
 export type LeasedInvocation = Leased<'invocation'> &

@@ -48,6 +48,7 @@ export const ADVICE: Readonly<Record<Reason, string>> = {
   LAST_API_KEY: 'Make another key first, or confirm that the project shall have none.',
   TOO_MANY_API_KEYS: 'Revoke a key that is not needed.',
   TOO_MANY_EXTENSIONS: 'Delete an extension, or ask the operator to raise `TABERN_EXTENSIONS_MAX`.',
+  TOO_MANY_CERTIFICATES: 'Delete a certificate that is not needed.',
   TOO_MANY_LABELS: 'Delete a label that is not needed.',
   TOO_MANY_SCHEDULES: 'Delete a schedule.',
   TOO_MANY_WEBHOOKS: 'Delete a webhook.',

@@ -136,7 +136,7 @@ const TABLE = {
     range: [1, QUEUE_MAX],
     default: '1000',
   }),
-  EXTENSIONS_MAX: integer(CORE, 'extensions of a project; 409 beyond it', {
+  EXTENSIONS_MAX: integer(CORE, 'extensions of a project; 429 beyond it', {
     range: [1, 10_000],
     default: '100',
   }),
@@ -226,6 +226,11 @@ const TABLE = {
     RUNNER,
     "MiB of memory that a session's browser may use before it is ended; 0: no limit",
     { range: [0, 1 << 20], default: '4096' },
+  ),
+  BROWSER_MEMORY_MAX_MB: integer(
+    RUNNER,
+    'MiB of memory of a browser whose session has the size large or xlarge, at most',
+    { range: [1, 1 << 20], default: '16384' },
   ),
   BUILDS_MAX: atOnce('concurrent builds of a runner', '1'),
   SESSION_GRACE_MS: integer(

@@ -104,7 +104,7 @@ test('a project has a maximum of extensions; a refused one leaves no blob', asyn
   const [first] = [await app.made(), await app.made()];
   const blobId = await app.write(await zipOf({ 'manifest.json': manifest() }));
   const { row, reason, message, facts } = await faultOf(app.create(blobId));
-  assert.equal([row.http, reason, facts], [409, 'TOO_MANY_EXTENSIONS', { limit: 2 }]);
+  assert.equal([row.http, reason, facts], [429, 'TOO_MANY_EXTENSIONS', { limit: 2 }]);
   assert.match(message, 'at most 2 extensions');
   assert.is(app.isThere(blobId), false);
   await app.extensions.deleteExtension({ id: first.id }, app.asProject);
@@ -131,6 +131,38 @@ test('a session loads its deleted extension; a new session cannot name it', asyn
   const other = await app.made();
   await app.extensions.deleteExtension({ id: other.id }, asProject);
   assert.equal([app.isThere(blobId), app.isThere(other.blobId)], [false, false]);
+});
+
+test('a session loads several extensions, deleted ones too, and five at most', async () => {
+  await using app = await openExtensions();
+  const ids: string[] = [];
+  for (let n = 0; n < 6; n++) ids.push((await app.made()).id);
+  const [first = '', second = '', third = '', ...more] = ids;
+  const config = (extensions: string[]) =>
+    JSON.stringify({ extensionId: first, browserSettings: { extensions } });
+  const functionId = await app.publish({
+    name: 'several',
+    config: config([second, first.toUpperCase(), third.toUpperCase()]),
+  });
+  await app.invoke(functionId);
+  const { blobId } = await app.made();
+  await app.extensions.deleteExtension({ id: third }, app.asProject);
+  const { item } = must((await app.lease('INVOCATION'))[0], 'work');
+  if (item?.$case !== 'invocation') throw new Error('no invocation');
+  const { extension, moreExtensions } = item.value;
+  const loaded = [extension, ...moreExtensions].map((one) => one?.extensionId);
+  assert.equal(loaded, [first, second, third].sort());
+  assert.is(app.isThere(blobId), true);
+  const unknown = await app.publish({ name: 'deleted', config: config([third]) });
+  assert.is((await faultOf(app.invoke(unknown))).message, 'Extension not found.');
+  const many = await app.publish({ name: 'many', config: config([second, ...more]) });
+  assert.ok(await app.invoke(many), 'five in all');
+  const six = await app.publish({
+    name: 'six',
+    config: config([second, ...more, (await app.made()).id]),
+  });
+  const fault = await faultOf(app.invoke(six));
+  assert.equal([fault.row.http, fault.facts['field']], [400, 'browserSettings.extensions']);
 });
 
 test('a session without an extension loads none', async () => {

@@ -114,6 +114,7 @@ test('every kind of row is kept for its own time, and sessions are removed last'
     ['audit events', 365],
     ['downloads', 30],
     ['extensions', 0],
+    ['certificates', 0],
     ['labels', 0],
     ['session logs', 30],
     ['recordings', 31.25],

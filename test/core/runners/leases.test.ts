@@ -54,6 +54,8 @@ test('an invocation wakes a waiting poll, with all members of the work item', as
     timeoutMs: 60_000,
     context: undefined,
     extension: undefined,
+    moreExtensions: [],
+    caCertificates: [],
   });
   assert.match(signingKey, /^[\w-]{64}$/);
   assert.match(bundleSha256, /^[0-9a-f]{64}$/);

@@ -37,6 +37,8 @@ test('createSession responds when Chrome runs, with URLs and signing key', async
     sessionParamsJson: '{"timeout":120,"keepAlive":true,"userMetadata":{"a":"b"}}',
     context: undefined,
     extension: undefined,
+    moreExtensions: [],
+    caCertificates: [],
   });
   const { createdAt, updatedAt, signingKey, ...shown } = session;
   assert.is.not(signingKey, ofDoor, 'it ends with its API key');

@@ -23,10 +23,10 @@ for (const isRemote of [false, true]) {
       const { item } = must((await app.lease('INVOCATION'))[0], 'work');
       return JSON.parse(item?.$case === 'invocation' ? item.value.sessionParamsJson : '');
     };
-    const odd = { size: 'small', 'ä,b': 1, [`x${'y'.repeat(200)}`]: 1, blockAds: true };
+    const odd = { sizes: 'small', 'ä,b': 1, [`x${'y'.repeat(200)}`]: 1, blockAds: true };
     const { ignoredMembers, browserSettings } = await settings(odd);
     const path = 'sessionCreateParams.browserSettings.';
-    assert.equal(ignoredMembers.slice(0, 2), [`${path}size`, `${path}ä,b`]);
+    assert.equal(ignoredMembers.slice(0, 2), [`${path}sizes`, `${path}ä,b`]);
     assert.is(ignoredMembers[2]?.length, 64);
     assert.equal(browserSettings, { blockAds: true });
     assert.is((await settings({ blockAds: true })).ignoredMembers, undefined);

@@ -20,9 +20,6 @@ test('unserved endpoints of published clients are 501, with the alternative', as
     assert.is(answer.headers['x-should-retry'], 'false', 'published clients retry a 5xx');
   }
   for (const [method, path] of [
-    ['POST', '/v1/certificates'],
-    ['GET', '/v1/certificates'],
-    ['DELETE', '/v1/certificates/01a1fbc0-0000-7000-8000-000000000000'],
     ['POST', '/v1/agents'],
     ['PATCH', '/v1/agents/01a1fbc0-0000-7000-8000-000000000000'],
     ['GET', '/v1/agents/runs'],
@@ -38,7 +35,7 @@ test('unserved endpoints of published clients are 501, with the alternative', as
     'Not Implemented',
     'Agents and their runs are not served here; run an agent as a function, or drive a session.',
   );
-  for (const path of ['/webdrivers', '/v1/certificatesx', '/v1/agentsx']) {
+  for (const path of ['/webdrivers', '/v1/agentsx']) {
     assert.is((await ask(gateway.url, 'GET', path)).status, 404, path);
   }
 });

@@ -5,12 +5,19 @@ import { KEY } from '../../core/boot.ts';
 import { openUploads } from '../routes/files/contexts.ts';
 import { type Answer, ask } from '../sessions/runner.ts';
 import type { Row } from './rows.ts';
-import { extensionForm, formOf, type Kind, makeTenant, type Objects } from './tenant.ts';
+import {
+  certificateForm,
+  extensionForm,
+  formOf,
+  type Kind,
+  makeTenant,
+  type Objects,
+} from './tenant.ts';
 
 const KINDS: readonly Kind[] = [
   ...(['project', 'key', 'context', 'session', 'download', 'extension', 'build'] as const),
   ...(['function', 'version', 'invocation', 'webhook', 'delivery', 'label', 'handoff'] as const),
-  'schedule',
+  ...(['schedule', 'certificate'] as const),
 ];
 /** The kinds with a DELETE operation, and its path. */
 const DELETABLE = [
@@ -19,6 +26,7 @@ const DELETABLE = [
   ['schedule', 'functions/schedules'],
   ['extension', 'extensions'],
   ['label', 'labels'],
+  ['certificate', 'certificates'],
   ['download', 'downloads'],
 ] as const;
 
@@ -46,6 +54,7 @@ export async function openMatrix() {
   const forms = {
     file: formOf('file', Buffer.from('x')),
     extension: await extensionForm(),
+    certificate: await certificateForm(),
     archive: formOf('archive', Buffer.from('x'), { metadata: '{"entrypoint":"./index.ts"}' }),
   };
 

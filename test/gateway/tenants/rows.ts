@@ -10,7 +10,7 @@ export type Row = {
   query?: Record<string, Kind>;
   /** A JSON body; `$kind` in it names an object. */
   body?: object;
-  form?: 'file' | 'archive' | 'extension';
+  form?: 'file' | 'archive' | 'extension' | 'certificate';
   /**
    * For the own project's own object; `not-run`: it would wait for a runner, or for its session.
    */
@@ -167,6 +167,11 @@ export const ROWS: Readonly<Record<string, Row>> = {
     deleted: gone,
   },
   'DELETE /v1/labels/{id}': { path: { id: 'label' }, own: 204, deleted: gone },
+
+  'POST /v1/certificates': { form: 'certificate', own: 200 },
+  'GET /v1/certificates': { own: 200 },
+  'GET /v1/certificates/{id}': { path: { id: 'certificate' }, own: 200, deleted: gone },
+  'DELETE /v1/certificates/{id}': { path: { id: 'certificate' }, own: 204, deleted: gone },
 
   'POST /v1/extensions': { form: 'extension', own: 200 },
   'GET /v1/extensions/{id}': { path: { id: 'extension' }, own: 200, deleted: gone },

@@ -3,6 +3,7 @@ import { must } from '../../../proto/common/must.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import { type Booted, blobParts, HOLDER } from '../../core/boot.ts';
 import { manifest, zipOf } from '../../support/runner/zips.ts';
+import { authority } from '../../support/servers/certificates.ts';
 import { ask } from '../sessions/runner.ts';
 
 /** Each kind of object that a path or a body may name, by its id. */
@@ -16,6 +17,7 @@ export type Kind =
   | 'download'
   | 'extension'
   | 'label'
+  | 'certificate'
   | 'build'
   | 'function'
   | 'version'
@@ -50,6 +52,10 @@ export async function extensionForm(): Promise<Form> {
   return formOf('file', await zipOf({ 'manifest.json': manifest() }));
 }
 
+export async function certificateForm(): Promise<Form> {
+  return formOf('file', Buffer.from((await authority()).cert));
+}
+
 type App = Booted & { gateway: { url: string } };
 
 export async function makeTenant(app: App, key: string): Promise<Tenant> {
@@ -64,6 +70,7 @@ export async function makeTenant(app: App, key: string): Promise<Tenant> {
   const empty = { headers: { 'content-type': 'application/json' }, body: '{}' };
   const context = await post('/v1/contexts', empty);
   const extension = await post('/v1/extensions', await extensionForm());
+  const certificate = await post('/v1/certificates', await certificateForm());
   const named = JSON.stringify({ name: crypto.randomUUID() });
   const label = await post('/v1/labels', { headers: empty.headers, body: named });
   const made = (await clients.consoleSettings.createKey({ name: '' }, as)).key;
@@ -78,6 +85,7 @@ export async function makeTenant(app: App, key: string): Promise<Tenant> {
     extension,
     label,
     schedule: must(schedule, 'a schedule').id,
+    certificate,
   };
   return { key, objects: { ...objects, ...published, ...ran, ...(await open(app, as)) } };
 }

@@ -26,7 +26,7 @@ const FACTS: FlagFacts = {
   hasSandbox: true,
   hasSmallShm: true,
   ignoreCertificateErrors: false,
-  extension: undefined,
+  extensions: [],
 };
 
 /** Of the drivers' switches and features, those that ours have not, and why. */
@@ -72,8 +72,8 @@ test("a switch that is left out is a driver's, and not on the command line", asy
 });
 
 test('no switch is set twice: Chrome uses the last one only', () => {
-  for (const extension of [undefined, '/extension']) {
-    const names = chromeFlags({ ...FACTS, extension }).map((flag) => flag.replace(/=.*/, ''));
+  for (const extensions of [[], ['/a', '/b']]) {
+    const names = chromeFlags({ ...FACTS, extensions }).map((flag) => flag.replace(/=.*/, ''));
     assert.equal(names.length, new Set(names).size);
   }
 });

@@ -106,6 +106,8 @@ const NO_WORK = {
   signingKey: 'k',
   context: undefined,
   extension: undefined,
+  moreExtensions: [],
+  caCertificates: [],
 };
 
 /** As a host does: when the signal aborts, the run was aborted. */

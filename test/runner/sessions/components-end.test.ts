@@ -32,7 +32,14 @@ test("a warning of a context's save is in the log", async () => {
     handoffs: NO_HANDOFFS,
     runner: testRunner({ clients: { runners }, runDir: dir.path, log, now }),
   };
-  const work = { sessionId: 's', projectId: 'p', sessionParamsJson: '', extension: undefined };
+  const work = {
+    sessionId: 's',
+    projectId: 'p',
+    sessionParamsJson: '',
+    extension: undefined,
+    moreExtensions: [],
+    caCertificates: [],
+  };
   const { components, chromeOptions, warn } = componentsOf(work, testLease('lease'), resources);
   const context: Context = {
     profileDir,

@@ -35,7 +35,8 @@ async function startOf({ extensions, wanted }: Awaited<ReturnType<typeof openWit
   const warnings: unknown[] = [];
   const log = { info: ({ message }: { message: string }) => warnings.push(message) };
   const sessionParamsJson = '{"browserSettings":{"extensionId":"e","logSession":false}}';
-  const work = { sessionId: 's', projectId: 'p', sessionParamsJson, extension: wanted };
+  const load = { extension: wanted, moreExtensions: [], caCertificates: [] };
+  const work = { sessionId: 's', projectId: 'p', sessionParamsJson, ...load };
   const own = { runner: testRunner({ log: log as never }), handoffs: NO_HANDOFFS };
   const resources = { ...BROWSERS, ...own, extensions };
   const { chromeOptions } = componentsOf(work as never, testLease('lease'), resources);
@@ -49,7 +50,7 @@ for (const name of ['proxy', 'nativeMessaging']) {
       await using store = await openWith(zip);
       for (const use of ['unpacked', 'kept']) {
         const { started, warnings } = await startOf(store);
-        assert.is(started.extension, undefined, use);
+        assert.is(started.extensions, undefined, use);
         assert.is(warnings.length, 1, use);
         const expected = `extensionId: the extension is not loaded: ${field} in manifest.json `;
         assert.match(String(warnings[0]), `${expected}must not have ${name}: `);
@@ -62,9 +63,39 @@ test('another extension is loaded from its directory, without a warning', async 
   await using store = await openWith(await zipOf({ 'manifest.json': manifest() }));
   const { started, warnings } = await startOf(store);
   assert.equal(warnings, []);
-  assert.is(started.extension?.id, 'e');
-  const text = readFileSync(join(started.extension?.dir ?? '', 'manifest.json'), 'utf8');
+  assert.is(started.extensions?.[0]?.id, 'e');
+  const text = readFileSync(join(started.extensions?.[0]?.dir ?? '', 'manifest.json'), 'utf8');
   assert.is(text, manifest());
+});
+
+/** What a session with these params and certificates is started with. */
+async function startedWith(params: object, caCertificates: Buffer[] = []) {
+  const log = { info: () => undefined };
+  const load = { extension: undefined, moreExtensions: [], caCertificates };
+  const sessionParamsJson = JSON.stringify(params);
+  const work = { sessionId: 's', projectId: 'p', sessionParamsJson, ...load };
+  const own = { runner: testRunner({ log: log as never }), handoffs: NO_HANDOFFS };
+  const resources = { ...BROWSERS, ...own };
+  const { chromeOptions } = componentsOf(work, testLease('lease'), resources);
+  return chromeOptions(signal);
+}
+
+test('certificates, PDFs and sizes are options of a Chromium of its own', async () => {
+  const engine = 'headless-shell';
+  const rows: [object, Buffer[], object][] = [
+    [{}, [Buffer.from('a')], { engine: 'chromium', policies: { CACertificates: ['YQ=='] } }],
+    [{ enablePdfViewer: false }, [], { policies: { AlwaysOpenPdfExternally: true } }],
+    [{ enablePdfViewer: false, engine }, [], { engine }],
+    [{ enablePdfViewer: true }, [], { engine: 'chromium' }],
+    [{ size: 'regular' }, [], {}],
+    [{ size: 'large' }, [], { memoryFactor: 2 }],
+    [{ size: 'xlarge' }, [], { memoryFactor: 4 }],
+  ];
+  for (const [browserSettings, certificates, expected] of rows) {
+    const started = await startedWith({ browserSettings }, certificates);
+    const given = Object.entries(started).filter(([, value]) => value !== undefined);
+    assert.equal(Object.fromEntries(given), expected, JSON.stringify(browserSettings));
+  }
 });
 
 test.run();

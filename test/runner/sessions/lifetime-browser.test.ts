@@ -35,6 +35,8 @@ const WORK = {
   sessionParamsJson: JSON.stringify(QUIET),
   context: undefined,
   extension: undefined,
+  moreExtensions: [],
+  caCertificates: [],
 };
 
 /** A core that takes every report. */

@@ -21,6 +21,8 @@ const WORK = {
   keepAlive: true,
   context: undefined,
   extension: undefined,
+  moreExtensions: [],
+  caCertificates: [],
 };
 
 type Scene = {

@@ -3,6 +3,7 @@ import CDP from 'chrome-remote-interface';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { allowing, keepToDomains } from '../../../runner/browser/cdp/allowed-domains.ts';
+import { drawSelects } from '../../../runner/browser/cdp/drawn-selects.ts';
 import { openPages } from '../../../runner/browser/cdp/pages.ts';
 import { setViewport } from '../../../runner/browser/cdp/viewport.ts';
 import { until } from '../../support/poll.ts';
@@ -96,6 +97,35 @@ for (const [name, launch] of ENGINES) {
     await until(async () => (await later.value('innerWidth')) === 1000);
     assert.is(await popup.value('innerWidth'), own);
     await client.close();
+  });
+}
+
+/** Opens a <select> by a click; returns the height of its first option in the page. */
+async function openSelect(options: { program?: string }, isDrawn: boolean): Promise<unknown> {
+  await using lab = await openLab({ ...options, allow: ['127.0.0.1/32'] });
+  if (isDrawn) await drawSelects(await openPages(lab.chrome));
+  const { client, first, attached } = await openClient(lab.connectUrl);
+  const page = await attached(first);
+  await page.call('Page.navigate', { url: `${lab.siteUrl}/select` });
+  await until(() => page.value(`document.readyState === 'complete'`));
+  await page.value(`document.body.innerHTML =
+    '<select style="width:200px"><option>one<option>two<option>three</select>'`);
+  for (const type of ['mousePressed', 'mouseReleased']) {
+    const at = { x: 50, y: 18, button: 'left', clickCount: 1 };
+    await page.call('Input.dispatchMouseEvent', { ...at, type });
+  }
+  await until(() => page.value(`document.querySelector('select').matches(':open')`));
+  const height = await page.value(
+    `document.querySelector('option').getBoundingClientRect().height`,
+  );
+  await client.close();
+  return height;
+}
+
+for (const [name, launch] of ENGINES) {
+  settings(`${name}: the list of a <select> is in the page with the polyfill only`, async () => {
+    assert.ok(Number(await openSelect(launch, true)) > 10);
+    assert.is(await openSelect(launch, false), 0);
   });
 }
 

@@ -1,11 +1,15 @@
-/** What belongs to leased work, in SQLite: its row with its bundle, context and extension. */
+/**
+ * What belongs to leased work, in SQLite: its row with its bundle, context, extensions and
+ * certificates.
+ */
 import type { WorkItemStatements } from '../../operations/work-items.ts';
 import type { LeasedSession } from '../../types/leases.ts';
+import { certificatesOfSession } from '../certificates.ts';
 import { contextStarts } from '../contexts.ts';
 import { queries, statements } from '../engine/statements.ts';
 import { found } from '../engine/steps.ts';
 import { preparedOnce, type Tx } from '../engine/transaction.ts';
-import { extensionOfSession } from '../files.ts';
+import { extensionsOfSession } from '../files.ts';
 
 type SessionRow = Pick<LeasedSession, 'id' | 'projectId' | 'params' | 'timeoutMs'> & {
   keepAlive: number;
@@ -38,6 +42,7 @@ export const workItemStatements = preparedOnce((tx: Tx): WorkItemStatements => {
       const stored = session(id);
       return found(stored && { ...stored, keepAlive: stored.keepAlive === 1 });
     },
-    extensionOf: extensionOfSession(tx),
+    extensionsOf: extensionsOfSession(tx),
+    certificatesOf: certificatesOfSession(tx),
   };
 });
