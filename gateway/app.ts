@@ -118,7 +118,7 @@ function routes(deps: Omit<GatewayDeps, 'guard' | 'log'>): Middleware {
   router.get(SESSION_LOGS_ROUTE, listSessionLogs(clients, registry));
   router.get(REPLAY_ROUTE, getReplay({ clients, publicUrl }));
   router.post(START_PATH, startSession(clients, registry));
-  router.get(DOWNLOADS_ROUTE, getSessionDownloads(clients));
+  router.get(DOWNLOADS_ROUTE, getSessionDownloads(clients, registry));
   router.get(DOWNLOAD_ROUTE, getDownload(clients, registry));
   router.post(EXTENSIONS_PATH, createExtension(clients, registry, enter));
   router.post(CERTIFICATES_PATH, createCertificate(clients, registry, enter));

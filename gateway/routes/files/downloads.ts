@@ -1,7 +1,8 @@
 /**
  * The bytes of downloads: GET /v1/downloads/{id} returns the bytes of one download when Accept
  * requests them, and its metadata otherwise. GET /v1/sessions/{id}/downloads returns all downloads
- * of a session as a zip, created while it is read. Format: proto/spec/sessions.md 9.
+ * of a session as a zip, created while it is read, or a page of their list when Accept requests
+ * JSON. Format: proto/spec/sessions.md 9.
  */
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
@@ -10,14 +11,20 @@ import type { RouterContext, RouterMiddleware } from '@koa/router';
 import yazl from 'yazl';
 import { FILE_TRANSFER_TIMEOUT_MS } from '../../../proto/common/limits.ts';
 import { must } from '../../../proto/common/must.ts';
-import type { Download, GetDownloadResponse } from '../../../proto/gen/tabern/v1/downloads.pb.ts';
+import {
+  type Download,
+  type GetDownloadResponse,
+  ListDownloadsRequest,
+} from '../../../proto/gen/tabern/v1/downloads.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import type { State } from '../../http/auth.ts';
 import { begun } from '../../http/blob-stream.ts';
+import { messageOf } from '../../rest/messages.ts';
 import { render } from '../../rest/operations.ts';
-import { answers, BINARY, inPath } from '../openapi-parts.ts';
+import { readQuery } from '../../rest/transcode.ts';
+import { answers, BINARY, inPath, json, query, refer } from '../openapi-parts.ts';
 
 export const DOWNLOAD_ROUTE = '/v1/downloads/:id';
 /** For links of the console. */
@@ -28,6 +35,7 @@ const PAGE = 100;
 /** Files of one zip. Ours: a session has at most 1,000 (runner/sessions/downloads.ts). */
 const FILES_MAX = 10_000;
 const BYTES = 'application/octet-stream';
+const ZIP = 'application/zip';
 
 export function getDownload(clients: Clients, registry: FileRegistry): RouterMiddleware<State> {
   const name = 'tabern.v1.GetDownloadResponse';
@@ -68,14 +76,29 @@ async function sendContent(
   ctx.body = body;
 }
 
-export function getSessionDownloads(clients: Clients): RouterMiddleware<State> {
+export function getSessionDownloads(
+  clients: Clients,
+  registry: FileRegistry,
+): RouterMiddleware<State> {
+  const messageNamed = (name: string) => must(registry.getMessage(name), name);
+  const input = messageNamed('tabern.v1.ListDownloadsRequest');
+  const output = messageNamed('tabern.v1.ListDownloadsResponse');
+  const filters = input.fields.filter(({ name }) => name !== 'session_id');
   return async (ctx) => {
     const call = must(ctx.state.call, 'a key');
     const sessionId = String(ctx.params['id']);
+    ctx.vary('Accept');
+    if (ctx.accepts(ZIP, 'application/json') === 'application/json') {
+      const query = readQuery(new URLSearchParams(ctx.querystring), filters);
+      const given: object = messageOf(input, { ...query, sessionId });
+      const wanted = ListDownloadsRequest.fromPartial(given);
+      ctx.body = render(output, await clients.downloads.listDownloads(wanted, call()), undefined);
+      return;
+    }
     const downloads = await listAll(clients, sessionId, call);
     const { body, size } = zipOf(downloads, (id) => contentOf(clients, id, call));
     ctx.attachment(`${sessionId}.zip`);
-    ctx.type = 'application/zip';
+    ctx.type = ZIP;
     ctx.length = size;
     ctx.body = body;
   };
@@ -163,10 +186,19 @@ export const DOWNLOADS_PATHS = {
   '/v1/sessions/{sessionId}/downloads': {
     get: {
       operationId: 'getSessionDownloads',
-      summary: 'All downloads of a session as a zip.',
-      description: 'File names contain the time, in ms since 1970, before the extension.',
-      parameters: [inPath('sessionId')],
-      responses: answers('The zip.', { 'application/zip': BINARY }),
+      summary: 'All downloads of a session as a zip, or a page of their list as JSON.',
+      description:
+        'File names in the zip contain the time, in ms since 1970, before the extension. Accept: ' +
+        'application/json returns a page, with the filters of GET /v1/downloads.',
+      parameters: [
+        inPath('sessionId'),
+        query('limit', 'JSON: the size of the page, 1 to 100; 20 when absent.'),
+        query('offset', 'JSON: the number of results to skip; 0 when absent.'),
+      ],
+      responses: answers('The zip, or the page.', {
+        [ZIP]: BINARY,
+        ...json(refer('ListDownloadsResponse')),
+      }),
     },
   },
 };

@@ -79,6 +79,33 @@ test('Accept selects the metadata of a download or its bytes', async () => {
   assert.is(missing.status, 404);
 });
 
+test('Accept selects the zip of a session or a page of its list', async () => {
+  const files = ['a', 'b', 'c'].map((id) => file(id, `${id}.txt`, id));
+  await using gateway = await openGateway(downloadsOf(files));
+  for (const accept of [undefined, '*/*', 'application/zip', 'application/zip, application/json']) {
+    const { headers } = await get(gateway.url, DOWNLOADS, accept);
+    assert.is(headers.get('content-type'), 'application/zip', accept);
+  }
+  const list = async (query: string, accept = 'application/json') => {
+    const { status, bytes } = await get(gateway.url, DOWNLOADS + query, accept);
+    return { status, json: JSON.parse(bytes.toString()) };
+  };
+  const whole = await list('');
+  assert.is(whole.status, 200);
+  assert.equal(
+    whole.json.downloads.map(({ id }: { id: string }) => id),
+    ['c', 'b', 'a'],
+  );
+  const { downloads, ...page } = (await list('?limit=1&offset=1')).json;
+  assert.equal(page, { total: 3, limit: 1, offset: 1 });
+  assert.equal([downloads.length, downloads[0].id], [1, 'b']);
+  const wrong = await list('?limit=x');
+  assert.equal([wrong.status, wrong.json.message], [400, '`limit` must be a whole number.']);
+  assert.is((await list('?sessionId=x')).status, 400, 'the path names the session');
+  const unknown = await get(gateway.url, '/v1/sessions/x/downloads', 'application/json');
+  assert.is(unknown.status, 404);
+});
+
 test('a session without downloads is a zip of 22 bytes', async () => {
   await using gateway = await openGateway(downloadsOf([]));
   const { status, headers, bytes } = await get(gateway.url, DOWNLOADS, 'application/zip');
