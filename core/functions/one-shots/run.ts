@@ -1,7 +1,7 @@
 /**
  * One one-shot: an invocation of the service's own function, accepted like that of any function, by
- * the same queue and limits. The caller waits for its end. It is cancelled when the caller leaves,
- * and nobody reads its result then.
+ * the same queue and limits. The caller waits for its end. When the caller leaves, it is cancelled,
+ * and its result is not kept.
  */
 import type { OneShotParams } from '../../../proto/one-shots/messages.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
@@ -35,8 +35,7 @@ export async function runOneShot(
 ): Promise<OneShot> {
   const { store, now } = deps;
   const { projectId, call } = caller;
-  // the result of a caller that leaves is kept as long as others
-  await deps.quotas.checkRoom(projectId, 'RESULT');
+  await deps.quotas.checkRoom(projectId, 'RESULT'); // stored until the caller reads it
   await checkPatterns(deps, projectId, { session, prefix: '' });
   const { timeoutMs } = params;
   const wanted = {
@@ -52,6 +51,7 @@ export async function runOneShot(
   const row = await ended(deps, { id, projectId }, { call, waitMs });
   if (row !== undefined) return oneShotOf(row);
   await store.cancelInvocation({ id, projectId, at: now() });
+  await store.takeOneShot({ id, projectId }); // it may have ended since: nobody reads its result
   throwIfOver(call);
   if (deps.closing.aborted) throw new Fault('DRAINING', 'The service is shutting down.');
   throw new Fault('PAGE_TIMEOUT', 'The page was not ready in time.');

@@ -29,6 +29,10 @@ const BY_ID = `
   SELECT ${COLUMNS} FROM invocations WHERE id = @id AND project_id = @projectId
     AND EXISTS (SELECT 1 FROM functions WHERE id = function_id AND deleted_at IS NULL)`;
 
+/** Of a one-shot: its caller has left, and nobody reads its result. */
+const IS_RELEASED = `EXISTS (
+  SELECT 1 FROM jobs WHERE jobs.id = invocations.id AND released_at IS NOT NULL)`;
+
 export const invocationStatements = preparedOnce((tx: Tx): InvocationStatements => {
   const { row, exists, returned } = statements(tx);
   return {
@@ -49,7 +53,8 @@ export const invocationStatements = preparedOnce((tx: Tx): InvocationStatements 
       WHERE id = @id AND status ${inStates(statesBefore(INVOCATION, 'RUNNING'))}
       RETURNING ${COLUMNS}`),
     end: row(`
-      UPDATE invocations SET status = @status, results = @results, cause = @cause,
+      UPDATE invocations SET status = @status, cause = @cause,
+        results = IIF(function_id = '${BUILT_IN.functionId}' AND ${IS_RELEASED}, NULL, @results),
         params = IIF(function_id = '${BUILT_IN.functionId}', '{}', params),
         steps = @steps, ended_lease_id = @leaseId, ended_at = @at, updated_at = @at
       WHERE id = @id AND status ${inStates(openStates(INVOCATION))}
