@@ -21,11 +21,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/^(CONNECTION_)?TIMED_OUT/, 'its host did not answer'],
   [/^TOO_MANY_REDIRECTS/, 'it redirects too often'],
   [/^PROXY_|^TUNNEL_/, 'the proxy did not connect'],
-  [
-    /^ADDRESS_UNREACHABLE/,
-    'it redirects to an address that is not reachable from here; private addresses are refused, ' +
-      'and the operator can allow them with TABERN_BROWSER_ALLOW_CIDRS',
-  ],
+  [/^ADDRESS_UNREACHABLE/, 'its address is not reachable'],
   [/^BLOCKED_BY_CLIENT/, 'its host is blocked'],
   [/^ABORTED/, 'it is a download or has no content'],
 ];

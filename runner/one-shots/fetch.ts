@@ -38,9 +38,8 @@ export async function fetchResource(
   });
   const patterns = [{ urlPattern: '*', resourceType: 'Document', requestStage: 'Response' }];
   await page.send('Fetch.enable', { patterns });
-  const navigation = page.send('Page.navigate', { url });
-  const failed = navigation.then(({ errorText }) => {
-    throw navigationFailure(errorText ?? '');
+  const failed = page.navigate(url).then(() => {
+    throw navigationFailure('');
   });
   const paused = await Promise.race([stopped.promise, failed]);
   failed.catch(() => undefined); // the stop of the navigation fails it

@@ -30,6 +30,8 @@ export type Page = AsyncDisposable & {
   on(event: string, listener: (params: Result) => void): void;
   /** Loads the page. */
   load(params: OneShotParams): Promise<void>;
+  /** Rejects with a Failure when there is no answer. */
+  navigate(url: string): Promise<void>;
   /** Address, title and status now. */
   seen(): Promise<Seen>;
   /** The result of the function in the page, out of reach of the page's scripts. */
@@ -40,6 +42,8 @@ export type Page = AsyncDisposable & {
 type Progress = {
   names: Set<string>;
   status: number | undefined;
+  /** The address of its last request: after redirects. */
+  requested: string | undefined;
   /** The condition that is waited for. */
   awaited: string;
   changed: () => void;
@@ -49,7 +53,13 @@ type Progress = {
 export async function openPage(connectUrl: string, timeoutMs: number): Promise<Page> {
   const over = Promise.withResolvers<never>();
   over.promise.catch(() => undefined); // waits race with it; there may be none
-  const progress: Progress = { names: new Set(), status: undefined, awaited: '', changed() {} };
+  const progress: Progress = {
+    names: new Set(),
+    status: undefined,
+    requested: undefined,
+    awaited: '',
+    changed() {},
+  };
   const startedAt = performance.now();
   const timer = setTimeout(() => {
     const seconds = Math.round((performance.now() - startedAt) / 1_000);
@@ -82,6 +92,7 @@ export async function openPage(connectUrl: string, timeoutMs: number): Promise<P
     on,
     seen,
     load: (params) => load({ send, on }, targetId, { params, progress, over: over.promise }),
+    navigate: (url) => navigate(send, url, progress),
     evaluate: (declaration, ...args) => evaluate(send, targetId, { declaration, args }),
     async [Symbol.asyncDispose]() {
       clearTimeout(timer);
@@ -99,6 +110,9 @@ function watch({ send, on }: Tab, frameId: string, progress: Progress): void {
     if (event.name === 'init') progress.names.clear(); // of the document before
     progress.names.add(event.name);
     progress.changed();
+  });
+  on('Network.requestWillBeSent', ({ type, frameId: id, request }) => {
+    if (type === 'Document' && id === frameId) progress.requested = request.url;
   });
   on('Network.responseReceived', ({ type, frameId: id, response }) => {
     if (type === 'Document' && id === frameId) progress.status = response.status;
@@ -118,12 +132,7 @@ async function load(tab: Tab, frameId: string, { params, progress, over }: Loadi
   if (params.action === 'fetch') return; // it navigates itself
   progress.names.clear();
   if (url === undefined) await send('Page.setDocumentContent', { frameId, html });
-  else {
-    const { errorText } = await send('Page.navigate', { url });
-    // an answer of that status and without content is Chrome's own page
-    const isAnswer = errorText === 'net::ERR_HTTP_RESPONSE_CODE_FAILURE';
-    if (errorText && !isAnswer) throw navigationFailure(errorText);
-  }
+  else await navigate(send, url, progress);
   if (waitUntil !== undefined) {
     progress.awaited = `"${waitUntil}"`;
     while (!progress.names.has(LIFECYCLE[waitUntil])) {
@@ -138,6 +147,18 @@ async function load(tab: Tab, frameId: string, { params, progress, over }: Loadi
     await untilElement(send, waitForSelector);
   }
   progress.awaited = 'the end of its answer';
+}
+
+async function navigate(send: Page['send'], url: string, progress: Progress): Promise<void> {
+  const { errorText } = await send('Page.navigate', { url });
+  // an answer of that status and without content is Chrome's own page
+  if (!errorText || errorText === 'net::ERR_HTTP_RESPONSE_CODE_FAILURE') return;
+  const { requested = url } = progress;
+  const isUnexplained = errorText === 'net::ERR_ADDRESS_UNREACHABLE';
+  if (!isUnexplained || requested === URL.parse(url)?.href) throw navigationFailure(errorText);
+  // the relay explains why an address is refused to the command that names it
+  const { errorText: explained } = await send('Page.navigate', { url: requested });
+  throw navigationFailure(explained || errorText);
 }
 
 /** All at once: Chrome applies them in this order, before the navigation. */

@@ -196,9 +196,14 @@ journey('a private address is a 403 that names the setting, also behind a redire
   match(await refused(stack, 'screenshot', { url: 'http://10.1.2.3/' }), /^403 /);
   match(await refused(stack, 'screenshot', { url: 'http://10.1.2.3/' }), says);
   match(await refused(stack, 'screenshot', { url: 'http://[::1]/' }), /^403 /);
-  const behind = await refused(stack, 'screenshot', { url: `${pages.url}/inside` });
-  match(behind, /^502 .*ADDRESS_UNREACHABLE/);
-  match(behind, says);
+  for (const [what, json] of [
+    ['screenshot', { url: `${pages.url}/inside` }],
+    ['fetch', { url: `${pages.url}/inside`, allowRedirects: true }],
+  ] as const) {
+    const behind = await refused(stack, what, json);
+    match(behind, /^403 /);
+    match(behind, says);
+  }
 });
 
 journey('a page that does not load ends at its time, with what was seen', async () => {
