@@ -6,6 +6,7 @@ import { Readability } from '@mozilla/readability';
 import { parseHTML } from 'linkedom';
 import TurndownService from 'turndown';
 import { Failure } from './failure.ts';
+import { addTables } from './tables.ts';
 
 /** In characters. Ours: the trees of a page of that size fit the memory of a thread. */
 export const MARKDOWN_MAX_CHARS = 2 << 20;
@@ -33,7 +34,7 @@ export function markdownOf(html: string, { url, isPart }: Source): string {
     const { document } = parseHTML(isPart || !/<body[\s>]/i.test(html) ? bodyOf(html) : html);
     for (const one of document.querySelectorAll(LEFT_OUT.join())) one.remove();
     makeAbsolute(document, url);
-    const turndown = new TurndownService(OPTIONS);
+    const turndown = new TurndownService(OPTIONS).use(addTables);
     return turndown.turndown(isPart ? document.body : articleOf(document)).trim();
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
