@@ -13,14 +13,15 @@ type Tests = ReturnType<typeof suite>;
 const HEAVY = ['Time and memory', 'Floods and forgery'];
 /**
  * Run by other tests: with a Chrome (browser.test.ts), a whole build (build-*.test.ts), local tools
- * (local-tools.test.ts), a measured process (table/costs.ts names the files), the whole service
- * (test/faults).
+ * (local-tools.test.ts), a measured process (table/costs.ts names the files), the REST interface
+ * (test/gateway/tenants), the whole service (test/faults).
  */
 const APART = [
   'Through its browser',
   'Through its build',
   'Cost of accepted input',
   'Local tools from a browser',
+  "Another project's objects",
   'Head of line',
   'A stalled runner',
 ];

@@ -10,6 +10,7 @@ import { language } from './language.ts';
 import { localTools } from './local-tools.ts';
 import { memory } from './memory.ts';
 import { network } from './network.ts';
+import { otherProjects } from './other-projects.ts';
 import { processes } from './processes.ts';
 import { stalled } from './stalled.ts';
 
@@ -25,5 +26,6 @@ export const KINDS: readonly Kind[] = [
   { title: 'Head of line', attacks: headOfLine },
   { title: 'Cost of accepted input', attacks: inputCosts },
   { title: 'Local tools from a browser', attacks: localTools },
+  { title: "Another project's objects", attacks: otherProjects },
   { title: 'A stalled runner', attacks: stalled },
 ];
