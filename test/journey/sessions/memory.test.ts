@@ -1,4 +1,7 @@
-/** A browser above its memory limit ends its own session with the reason; others continue. */
+/**
+ * A browser above the memory limit of its size ends its own session with the reason; others
+ * continue.
+ */
 import { once } from 'node:events';
 import { chromium } from 'playwright-core';
 import { suite } from 'uvu';
@@ -11,8 +14,14 @@ import { boot, type Stack, shareStack } from '../../support/service/stack.ts';
 
 const test = suite('journey/sessions/memory');
 const LIMIT_MIB = 768;
-const LOSS = `the browser was lost: it used more than ${LIMIT_MIB} MiB of memory`;
-const env = { TABERN_BROWSER_MEMORY_MB: String(LIMIT_MIB) };
+/** Below four times the limit. */
+const XLARGE_MIB = 1_792;
+const lossAt = (mib: number) => `the browser was lost: it used more than ${mib} MiB of memory`;
+const LOSS = lossAt(LIMIT_MIB);
+const env = {
+  TABERN_BROWSER_MEMORY_MB: String(LIMIT_MIB),
+  TABERN_BROWSER_MEMORY_MAX_MB: String(XLARGE_MIB),
+};
 const service = shareStack({ env });
 
 type Session = { id: string; status: string; connectUrl: string };
@@ -58,9 +67,11 @@ const PROJECT = {
   'index.ts': HUNGRY,
 };
 
+type Visit = Awaited<ReturnType<typeof visit>>;
+
 /** A new session, driven by one client and watched by another. */
-async function visit(stack: Stack) {
-  const json = { keepAlive: true };
+async function visit(stack: Stack, browserSettings: object = {}) {
+  const json = { keepAlive: true, browserSettings };
   const { id, connectUrl } = await stack.call<Session>('/v1/sessions', { json });
   const witness = new WebSocket(connectUrl);
   const closed = once(witness, 'close').then(([code, reason]) => `${code} ${reason}`);
@@ -71,6 +82,21 @@ async function visit(stack: Stack) {
   return { id, closed, evaluate, read, [Symbol.asyncDispose]: () => browser.close() };
 }
 
+/** Waits for the end of the session; its log must have the reason. */
+async function lost(stack: Stack, { id, read }: Visit, reason: string): Promise<void> {
+  const status = await until(async () => {
+    const one = await read();
+    return one.status !== 'RUNNING' && one.status;
+  });
+  assert.is(status, 'ERROR');
+  const entries = await stack.call<Entry[]>(`/v1/sessions/${id}/logs`);
+  const bodies = entries.map(({ request }) => request.rawBody);
+  assert.ok(
+    bodies.some((body) => body.includes(reason)),
+    bodies.join('\n'),
+  );
+}
+
 test('a session above the limit ends ERROR with the reason; another one continues', async () => {
   const stack = await service.get();
   await using hungry = await visit(stack);
@@ -78,19 +104,25 @@ test('a session above the limit ends ERROR with the reason; another one continue
   assert.is(await modest.evaluate(take(128)), 128);
   hungry.evaluate(take(8 * LIMIT_MIB)).catch(() => undefined); // no response follows
   assert.is(await hungry.closed, `1011 ${LOSS}`);
-  const status = await until(async () => {
-    const one = await hungry.read();
-    return one.status !== 'RUNNING' && one.status;
-  });
-  assert.is(status, 'ERROR');
-  const entries = await stack.call<Entry[]>(`/v1/sessions/${hungry.id}/logs`);
-  assert.ok(
-    entries.some(({ request }) => request.rawBody.includes(LOSS)),
-    JSON.stringify(entries),
-  );
+  await lost(stack, hungry, LOSS);
   assert.is(await modest.evaluate('kept.length * 16'), 128);
   assert.is((await modest.read()).status, 'RUNNING');
 });
+
+for (const [size, limitMib] of [
+  ['large', 2 * LIMIT_MIB],
+  ['xlarge', XLARGE_MIB],
+] as const) {
+  test(`${size}: a session lives above the regular limit, and ends at ${limitMib} MiB`, async () => {
+    const stack = await service.get();
+    await using larger = await visit(stack, { size });
+    assert.is(await larger.evaluate(take(LIMIT_MIB)), LIMIT_MIB);
+    assert.is((await larger.read()).status, 'RUNNING');
+    larger.evaluate(take(8 * LIMIT_MIB)).catch(() => undefined); // no response follows
+    assert.is(await larger.closed, `1011 ${lossAt(limitMib)}`);
+    await lost(stack, larger, lossAt(limitMib));
+  });
+}
 
 test('an invocation above the limit ends WORKLOAD_ERROR; a smaller one completes', async () => {
   const stack = await service.get();
