@@ -196,16 +196,12 @@ function firstProblem(validate: ValidateFunction, params: unknown): Problem | un
 
 /** What chromium alone can do, with an engine that is another one. */
 function engineProblem(params: SessionParams): Problem | undefined {
-  const { browserSettings = {}, proxySettings = {} } = params as {
+  const { browserSettings = {} } = params as {
     browserSettings?: { engine?: string; enablePdfViewer?: boolean };
-    proxySettings?: { caCertificates?: string[] };
   };
-  if (browserSettings.engine !== 'headless-shell') return undefined;
+  const { engine, enablePdfViewer } = browserSettings;
+  if (engine !== 'headless-shell' || enablePdfViewer !== true) return undefined;
   const problem = 'needs the engine chromium: headless-shell has no such setting.';
-  if ((proxySettings.caCertificates ?? []).length > 0) {
-    return { path: '.proxySettings.caCertificates', problem };
-  }
-  if (browserSettings.enablePdfViewer !== true) return undefined;
   return { path: '.browserSettings.enablePdfViewer', problem };
 }
 

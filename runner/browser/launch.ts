@@ -18,6 +18,7 @@ import type { Egress } from '../jail/egress/egress-proxy.ts';
 import { LISTENER_PORT, openListener, receiveListener } from '../jail/egress/listener.ts';
 import type { Exit, Jailed } from '../jail/jail.ts';
 import { openPipe, type Pipe } from './cdp/pipe.ts';
+import { writeCertificates } from './certificate-database.ts';
 import { type ContextProxies, openContextProxies } from './context-proxies.ts';
 import { extensionLoaded, ownExtension } from './extension.ts';
 import { chromeSpec, DIRS, type JailOptions, type Paths } from './jail.ts';
@@ -41,6 +42,8 @@ export type LaunchOptions = JailOptions & {
   log: Log;
   /** A user-data directory of the caller, which is kept; otherwise a new one, which is removed. */
   profileDir?: string;
+  /** Of authorities that it trusts, in DER. */
+  caCertificates?: readonly Uint8Array[] | undefined;
 };
 
 export type Chrome = {
@@ -84,6 +87,7 @@ export async function launchChrome(options: LaunchOptions): Promise<Chrome> {
     await Promise.all(DIRS.map((name) => mkdir(join(dir, name), { recursive: true, mode: 0o700 })));
     checkPolicies(options.policies, options.jail);
     await writePolicies(options.policies, dir);
+    await writeCertificates(options.caCertificates ?? [], join(dir, 'home'));
     const own = options.extensions?.map((extension) => ownExtension(extension, dir));
     const extensions = await Promise.all(own ?? []);
     const place = { ...options, id, dir, extensions };

@@ -10,8 +10,6 @@ import type { Jail, Mount } from '../jail/jail.ts';
 
 /** By the names that Chromium has for them. */
 export type Policies = {
-  /** Certificates of authorities in DER, as base64. */
-  CACertificates?: string[];
   AlwaysOpenPdfExternally?: true;
 };
 

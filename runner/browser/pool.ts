@@ -12,7 +12,7 @@ import { Spares } from './spares.ts';
 
 export type TakeOptions = Pick<
   LaunchOptions,
-  'profileDir' | 'extensions' | 'ignoreCertificateErrors' | 'policies'
+  'profileDir' | 'extensions' | 'ignoreCertificateErrors' | 'caCertificates' | 'policies'
 > & {
   /** How many times the memory of a usual browser it may use; absent: once. */
   memoryFactor?: number | undefined;

@@ -33,6 +33,8 @@ const MORE_REFUSALS = `more than ${REFUSALS_MAX} hosts were refused: no more are
 const CHROMES_OWN =
   /\b(update\.googleapis|content-autofill\.googleapis|accounts\.google|clients\d?\.google)\.com\b/;
 
+const PDFS_DOWNLOADED: Policies = { AlwaysOpenPdfExternally: true };
+
 /** The members that invocations and sessions share. */
 type SessionNeeds = Pick<
   SessionWork & InvocationWork,
@@ -105,15 +107,16 @@ export function componentsOf(
     components,
     async chromeOptions(signal) {
       const extensions = await extensionsOf(work, params, { ...resources, warn }, signal);
-      const policies = policiesOf(params.browserSettings, work.caCertificates);
-      const isPdfShown = params.browserSettings?.enablePdfViewer === true;
-      const { engine: wanted } = settings.wanted;
+      const { caCertificates } = work;
+      const { enablePdfViewer } = params.browserSettings ?? {};
       // only full Chromium has these, whatever engine was requested
-      const isFull = extensions.length > 0 || work.caCertificates.length > 0 || isPdfShown;
+      const isFull = extensions.length > 0 || enablePdfViewer === true;
+      const isChromium = isFull || settings.wanted.engine !== 'headless-shell';
       const own = {
         ...(isFull ? { engine: 'chromium' as const } : {}),
         ...(extensions.length > 0 ? { extensions } : {}),
-        ...(policies && (isFull || wanted !== 'headless-shell') ? { policies } : {}),
+        ...(caCertificates.length > 0 ? { caCertificates } : {}),
+        ...(isChromium && enablePdfViewer === false ? { policies: PDFS_DOWNLOADED } : {}),
       };
       return { ...settings.wanted, ...own };
     },
@@ -144,19 +147,6 @@ function refusals(warn: SessionComponents['warn']): OpenComponent {
       warn(warned.size > REFUSALS_MAX ? MORE_REFUSALS : why);
     });
     return {};
-  };
-}
-
-/** Undefined for a browser without any. */
-function policiesOf(
-  { enablePdfViewer }: { enablePdfViewer?: boolean | undefined } = {},
-  certificates: readonly Uint8Array[],
-): Policies | undefined {
-  if (enablePdfViewer !== false && certificates.length === 0) return undefined;
-  const CACertificates = certificates.map((one) => Buffer.from(one).toString('base64'));
-  return {
-    ...(certificates.length > 0 ? { CACertificates } : {}),
-    ...(enablePdfViewer === false ? { AlwaysOpenPdfExternally: true as const } : {}),
   };
 }
 

@@ -89,7 +89,7 @@ test('a file that is no certificate of an authority is refused, with the reason'
   assert.equal(listed.certificates, []);
 });
 
-test('a session names certificates of its project only, within limits, in chromium', async () => {
+test('a session names certificates of its project only, within limits', async () => {
   await using app = await openCertificates();
   const { clients, asOperator, asProject, create } = app;
   await clients.operators.createProject({ name: 'other', limits: undefined }, asOperator);
@@ -110,16 +110,6 @@ test('a session names certificates of its project only, within limits, in chromi
   }
   const many = await faultOf(create(trusting(...Array.from({ length: 11 }, () => own))));
   assert.is(many.facts['field'], 'proxySettings.caCertificates');
-  const engine = { engine: 'headless-shell' };
-  const rows = [
-    [{ ...trusting(own), browserSettings: engine }, 'proxySettings.caCertificates'],
-    [{ browserSettings: { ...engine, enablePdfViewer: true } }, 'browserSettings.enablePdfViewer'],
-  ] as const;
-  for (const [body, field] of rows) {
-    const fault = await faultOf(create(body as never));
-    assert.is(fault.facts['field'], field);
-    assert.match(fault.message, 'needs the engine chromium');
-  }
 });
 
 test('a deleted certificate is trusted by open sessions until they end', async () => {

@@ -15,6 +15,8 @@ test('params of the published clients are accepted', () => {
     { browserSettings: { advancedStealth: true, os: 'linux', viewport: { width: 1 } } },
     { browserSettings: { context: { id: 'x', persist: true }, size: 'small' } },
     { userMetadata: { a: 'b' }, unpublished: 1 },
+    { browserSettings: { engine: 'headless-shell', enablePdfViewer: false, size: 'xlarge' } },
+    { browserSettings: { engine: 'headless-shell' }, proxySettings: { caCertificates: ['x'] } },
   ];
   for (const params of good) assert.is(problemOf(params), undefined, JSON.stringify(params));
 });
@@ -35,6 +37,13 @@ const WRONG: [unknown, string][] = [
   [{ browserSettings: { recordSession: 'no' } }, '.browserSettings.recordSession'],
   [{ browserSettings: { context: {} } }, '.browserSettings.context'],
   [{ userMetadata: { a: 'x'.repeat(512) } }, '.userMetadata'],
+  [{ browserSettings: { size: 'huge' } }, '.browserSettings.size'],
+  [{ browserSettings: { extensions: Array(6).fill('x') } }, '.browserSettings.extensions'],
+  [
+    { browserSettings: { engine: 'headless-shell', enablePdfViewer: true } },
+    '.browserSettings.enablePdfViewer',
+  ],
+  [{ proxySettings: { caCertificates: Array(11).fill('x') } }, '.proxySettings.caCertificates'],
   ['text', ''],
 ];
 for (const [params, path] of WRONG) {

@@ -113,7 +113,7 @@ for (const [size, limitMib] of [
   ['large', 2 * LIMIT_MIB],
   ['xlarge', XLARGE_MIB],
 ] as const) {
-  test(`${size}: a session lives above the regular limit, and ends at ${limitMib} MiB`, async () => {
+  test(`${size}: a session lives above the usual limit, and ends at ${limitMib} MiB`, async () => {
     const stack = await service.get();
     await using larger = await visit(stack, { size });
     assert.is(await larger.evaluate(take(LIMIT_MIB)), LIMIT_MIB);

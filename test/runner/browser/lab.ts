@@ -44,6 +44,7 @@ type LaunchOne = {
   egress?: Egress;
   isBackground?: boolean;
   ignoreCertificateErrors?: boolean;
+  caCertificates?: readonly Uint8Array[];
   /** bwrap by default. */
   sandbox?: 'bwrap' | 'landlock' | 'none';
 };
@@ -86,7 +87,7 @@ export async function openLab(
 
 export async function launchOne(options: LaunchOne): Promise<Chrome> {
   const { runDir, allow, program, system, profileDir, egress, isBackground } = options;
-  const { ignoreCertificateErrors } = options;
+  const { ignoreCertificateErrors, caCertificates } = options;
   const jail = await openJail({ sandbox: options.sandbox ?? 'bwrap', log });
   return launchChrome({
     jail,
@@ -101,6 +102,7 @@ export async function launchOne(options: LaunchOne): Promise<Chrome> {
     egress: egress ?? openEgress({ allow: cidrList(allow), log, isBrowser: true }),
     runDir,
     log,
+    caCertificates,
     ...(profileDir === undefined ? {} : { profileDir }),
     ...(isBackground === undefined ? {} : { isBackground }),
     ...(ignoreCertificateErrors === undefined ? {} : { ignoreCertificateErrors }),

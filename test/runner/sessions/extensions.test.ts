@@ -80,10 +80,11 @@ async function startedWith(params: object, caCertificates: Buffer[] = []) {
   return chromeOptions(signal);
 }
 
-test('certificates, PDFs and sizes are options of a Chromium of its own', async () => {
+test('certificates, PDFs and sizes are options of a browser of its own', async () => {
   const engine = 'headless-shell';
+  const der = Buffer.from('a');
   const rows: [object, Buffer[], object][] = [
-    [{}, [Buffer.from('a')], { engine: 'chromium', policies: { CACertificates: ['YQ=='] } }],
+    [{ engine }, [der], { engine, caCertificates: [der] }],
     [{ enablePdfViewer: false }, [], { policies: { AlwaysOpenPdfExternally: true } }],
     [{ enablePdfViewer: false, engine }, [], { engine }],
     [{ enablePdfViewer: true }, [], { engine: 'chromium' }],
