@@ -42,6 +42,8 @@ import { functionHandlers } from './functions/functions.ts';
 import { type InvocationDeps, invocationService } from './functions/invocations.ts';
 import { oneShotService } from './functions/one-shots/one-shots.ts';
 import { scheduleService } from './functions/schedules/schedules.ts';
+import { secretValues as openSecretValues } from './functions/secret-values.ts';
+import { secretService } from './functions/secrets.ts';
 import { backupService } from './maintenance/backup/service.ts';
 import { openDiagnosis } from './maintenance/diagnosis.ts';
 import type { Notices } from './maintenance/notices.ts';
@@ -84,7 +86,7 @@ const NEW_WORK: ReadonlySet<string> = new Set([
   ...['takeScreenshot', 'printPdf', 'readContent', 'readLinks'],
   ...['readMarkdown', 'fetchResource'],
   ...['createContext', 'createExtension', 'createCertificate', 'createWebhook'],
-  'createSchedule',
+  ...['createSchedule', 'createSecret'],
 ]);
 
 export type CoreDeps = {
@@ -130,8 +132,16 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
   const recording = recordingBytes({ store, files, links: recorded });
   const content = { ...deps, quotas, links, recording, extensionsMax, uploads: openUploads() };
   const signingKeys = openSigningKeys(sealer);
+  const secretValues = openSecretValues({ store, sealer, now });
   const views = viewTokens(sealer, now);
-  const runners = runnerService({ ...content, leaseMs, secrets, signingKeys, tokens: views });
+  const runners = runnerService({
+    ...content,
+    leaseMs,
+    secrets,
+    secretValues,
+    signingKeys,
+    tokens: views,
+  });
   const { replaceContext, ...ofProjects } = SERVICES.contexts;
   const { locateSession, ...ofUsers } = SERVICES.sessions;
   const sessions = {
@@ -166,6 +176,11 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     invocations: behind(SERVICES.invocations, invocations, onlyProjects),
     oneShots: behind(SERVICES.oneShots, oneShots, onlyProjects),
     schedules: behind(SERVICES.schedules, schedules, onlyProjects),
+    secrets: behind(
+      SERVICES.secrets,
+      secretService({ store, values: secretValues, now }),
+      onlyProjects,
+    ),
     webhooks: behind(SERVICES.webhooks, webhooks, onlyProjects),
     blobs: behind(SERVICES.blobs, blobService(content), everybody),
     runners: behind(SERVICES.runners, runners, onlyRunners),

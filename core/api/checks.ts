@@ -1,6 +1,9 @@
 /** Checks that several services make on requests and stored rows, with the faults they throw. */
 import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
 
+/** A date, or a date and time with its zone. */
+const ISO_8601 = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/;
+
 export type Range = { min?: number; max: number; unit?: string };
 
 /** The value. Throws INVALID_FIELD outside of the range; both bounds are within it. */
@@ -19,6 +22,13 @@ export function oneOf<T extends string>(
   const found = all.find((one) => one === value);
   if (found === undefined) throw invalidField(field, `must be one of ${all.join(', ')}.`);
   return found;
+}
+
+/** In Unix milliseconds. Throws INVALID_FIELD. */
+export function timeOf(field: string, text: string): number {
+  const at = ISO_8601.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(at)) throw invalidField(field, 'must be an ISO 8601 time with its zone.');
+  return at;
 }
 
 /** The row. Throws RESOURCE_NOT_FOUND for undefined. */

@@ -26,6 +26,7 @@ import { newId } from '../common/ids.ts';
 import { type ContentOptions, contextWork, saveContext } from '../contexts/content.ts';
 import { certificatesOf } from '../files/certificates.ts';
 import { addDownload } from '../files/downloads.ts';
+import { type SecretValues, UnreadableSecret } from '../functions/secret-values.ts';
 import type { Readiness } from '../maintenance/readiness.ts';
 import type { Quotas } from '../projects/quotas.ts';
 import { leasedHandoffs } from '../sessions/handoffs.ts';
@@ -46,6 +47,11 @@ const FACT_LENGTH = { max: 128, unit: ' characters' };
 const NAME_LENGTH = { min: 1, max: 128, unit: ' characters' };
 /** Work items in one answer. Ours: with params of 64 KiB each it stays far below 16 MiB. */
 const LEASE_MAX = 64;
+/**
+ * In bytes of sealed secrets in one answer. Ours: one invocation has at most 3.1 MiB, a message
+ * 16 MiB.
+ */
+const LEASE_SECRET_MAX_BYTES = 4 << 20;
 /** In bytes of text per invocation or build. Ours: a log is read in one answer. */
 const LOG_MAX_BYTES = 1 << 20;
 /** Ours: empty lines have no bytes but use memory. */
@@ -59,6 +65,7 @@ type LeaseOptions = ContentOptions & {
   quotas: Pick<Quotas, 'checkRoom' | 'within'>;
   signingKeys: SigningKeys;
   secrets: SessionSecrets;
+  secretValues: Pick<SecretValues, 'openAll'>;
   log: Log;
   leaseMs: number;
   readiness: Pick<Readiness, 'record'>;
@@ -182,10 +189,25 @@ function kindOf(kind: LeaseWorkRequest['kind']): WorkKind {
 
 /** The work items for the runner. Work with a damaged secret cannot be leased and ends here. */
 async function toWorkItems(options: LeaseOptions, taken: LeasedWork[]): Promise<Work[]> {
+  const fitting = withinSecrets(taken);
+  const others = taken.slice(fitting.length);
+  if (others.length > 0) await options.store.putBackWork(others.map(({ leaseId }) => leaseId));
   const ready = await Promise.all(
-    taken.map((one) => toProto(options, one).catch((error) => endUnreadable(options, one, error))),
+    fitting.map((one) =>
+      toProto(options, one).catch((error) => endUnreadable(options, one, error)),
+    ),
   );
   return ready.filter((one) => one !== undefined);
+}
+
+/** The first of them whose secrets fit into one answer: at least one. */
+function withinSecrets(taken: LeasedWork[]): LeasedWork[] {
+  let bytes = 0;
+  const end = taken.findIndex((one) => {
+    if (one.kind === 'invocation') bytes += one.secretBytes;
+    return bytes > LEASE_SECRET_MAX_BYTES;
+  });
+  return end < 0 ? taken : taken.slice(0, Math.max(end, 1));
 }
 
 async function endUnreadable(
@@ -194,9 +216,8 @@ async function endUnreadable(
   error: unknown,
 ): Promise<undefined> {
   if (kind === 'build') throw error;
-  const what = isOfProxies(error) ? 'proxies' : 'context';
-  log.error({ err: error, [`${kind}Id`]: id }, `the ${what} of a session could not be opened`);
-  const message = `The ${what} of its session could not be read.`;
+  log.error({ err: error, [`${kind}Id`]: id }, 'a secret of leased work could not be opened');
+  const message = unreadable(error);
   if (kind === 'session') {
     const end = { status: 'ERROR', reason: message, proxyBytes: 0 } as const;
     await store.completeSession({ leaseId, ...end, at: now() });
@@ -205,6 +226,15 @@ async function endUnreadable(
   const cause = { code: 'INTERNAL_ERROR', message } as const;
   const outcome = { kind: 'failure', cause } as const;
   await store.completeInvocation({ leaseId, outcome, sessionStartedAt: null, at: now() });
+}
+
+/** For the user: what could not be opened, never its content. */
+function unreadable(error: unknown): string {
+  if (error instanceof UnreadableSecret) {
+    return `The secret "${error.secretKey}" could not be opened. Store its value again.`;
+  }
+  const what = isOfProxies(error) ? 'proxies' : 'context';
+  return `The ${what} of its session could not be read.`;
 }
 
 async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
@@ -234,10 +264,18 @@ async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
     const value = { ...session, keepAlive: work.keepAlive };
     return { ...offer, item: { $case: 'session', value } };
   }
-  const { versionId, functionName, bundleBlobId, bundleSha256, region } = work;
+  const { versionId, functionId, functionName, bundleBlobId, bundleSha256, region } = work;
+  const owner = { functionId, projectId };
+  const attached = work.secretBytes > 0 ? await options.secretValues.openAll(owner) : [];
   const invocation = { invocationId: id, versionId, functionName, region };
   const bundle = { bundleBlobId, bundleSha256 };
-  const value = { ...session, ...invocation, ...bundle, paramsJson: work.params };
+  const value = {
+    ...session,
+    ...invocation,
+    ...bundle,
+    paramsJson: work.params,
+    secrets: attached,
+  };
   return { ...offer, item: { $case: 'invocation', value } };
 }
 

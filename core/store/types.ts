@@ -37,6 +37,7 @@ import type {
 import type { OperatorViewOps } from './types/operator.ts';
 import type { KeyOps, OperatorOps, ProjectOps } from './types/projects.ts';
 import type { RecordingOps } from './types/recordings.ts';
+import type { SecretOps } from './types/secrets.ts';
 import type {
   HandoffOps,
   LabelOps,
@@ -78,6 +79,7 @@ export type StoreOps = ProjectOps &
   CertificateOps &
   RecordingOps &
   HandoffOps &
+  SecretOps &
   WebhookOps &
   DeliveryOps &
   DeliveryViewOps &

@@ -6,7 +6,7 @@
 
 import type { WebhookServiceService } from '../../proto/gen/tabern/v1/webhooks.pb.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
-import { orNotFound } from '../api/checks.ts';
+import { orNotFound, timeOf } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { newId, pathId } from '../common/ids.ts';
 import type { Store } from '../store/types.ts';
@@ -23,9 +23,6 @@ const RECOVER_MAX = 10_000;
 const RECOVER_BATCH = 100;
 /** In milliseconds: older deliveries are not kept. Source: proto/spec/webhooks.md 10. */
 const RECOVER_SPAN_MS = 30 * 86_400_000;
-
-/** A date, or a date and time with its zone. */
-const ISO_8601 = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/;
 
 export function redeliveryHandlers(
   store: Store,
@@ -71,10 +68,4 @@ function spanOf(sinceText: string, untilText: string | undefined, at: number) {
   if (since > until) throw invalidField('since', 'must not be after `until`.');
   if (since < at - RECOVER_SPAN_MS) throw invalidField('since', 'must be at most 30 days ago.');
   return { since, until };
-}
-
-function timeOf(field: string, text: string): number {
-  const at = ISO_8601.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(at)) throw invalidField(field, 'must be an ISO 8601 time with its zone.');
-  return at;
 }

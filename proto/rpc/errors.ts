@@ -46,6 +46,7 @@ export const REASONS = {
   UNSUPPORTED_MEDIA_TYPE: { code: Code.INVALID_ARGUMENT, http: 415, retry: 'no' },
   CONTEXT_NAME_TAKEN: { code: Code.ALREADY_EXISTS, http: 409, retry: 'no' },
   LABEL_NAME_TAKEN: { code: Code.ALREADY_EXISTS, http: 409, retry: 'no' },
+  SECRET_NAME_TAKEN: { code: Code.ALREADY_EXISTS, http: 409, retry: 'no' },
   PROJECT_NAME_TAKEN: { code: Code.ALREADY_EXISTS, http: 409, retry: 'no' },
   ENDPOINT_EXISTS: { code: Code.ALREADY_EXISTS, http: 409, retry: 'no' },
   DELIVERY_NOT_ENDED: { code: Code.FAILED_PRECONDITION, http: 409, retry: 'no' },

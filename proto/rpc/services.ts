@@ -28,6 +28,7 @@ import {
 import { OperatorServiceService } from '../gen/tabern/v1/operators.pb.ts';
 import { ProjectServiceService } from '../gen/tabern/v1/projects.pb.ts';
 import { RunnerServiceService } from '../gen/tabern/v1/runners.pb.ts';
+import { SecretServiceService } from '../gen/tabern/v1/secrets.pb.ts';
 import { LabelServiceService, SessionServiceService } from '../gen/tabern/v1/sessions.pb.ts';
 import { ConsoleSettingsServiceService } from '../gen/tabern/v1/settings.pb.ts';
 import { WebhookServiceService } from '../gen/tabern/v1/webhooks.pb.ts';
@@ -48,6 +49,7 @@ export const SERVICES = {
   invocations: InvocationServiceService,
   oneShots: OneShotServiceService,
   schedules: ScheduleServiceService,
+  secrets: SecretServiceService,
   webhooks: WebhookServiceService,
   blobs: BlobServiceService,
   runners: RunnerServiceService,

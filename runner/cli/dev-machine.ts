@@ -113,6 +113,7 @@ function runner({ chromes, engines, hosts }: Machine, config: Config, log: Log) 
         invocationId: randomUUID(),
         projectId: 'dev',
         paramsJson: JSON.stringify(params),
+        secrets: [],
         sessionId: randomUUID(),
         signingKey: randomBytes(32).toString('base64url'),
         region: REGION,

@@ -49,13 +49,19 @@ type Running = {
   /** In bytes, as RUN_MAX_BYTES counts them. */
   logBytes: number;
   onLines(lines: LogLine[]): void;
+  values: readonly string[];
   warnings: Set<string>;
   listening: Disposable | undefined;
   timer: NodeJS.Timeout | undefined;
   isAborted: boolean;
 };
 
-type RunOptions = { onLines(lines: LogLine[]): void; signal: AbortSignal };
+type RunOptions = {
+  onLines(lines: LogLine[]): void;
+  /** Of secrets: masked in warnings; in the host's own lines the host masks them. */
+  values?: readonly string[];
+  signal: AbortSignal;
+};
 
 type HostDeps = {
   jailed: Jailed;
@@ -135,7 +141,7 @@ export class HostConnection {
   async run(
     order: HostCommand,
     bundle: Bundle,
-    { onLines, signal }: RunOptions,
+    { onLines, values = [], signal }: RunOptions,
   ): Promise<RunOutcome> {
     this.#preparing += 1;
     await putBundle(bundle, join(this.#deps.dir, 'fn')).finally(() => {
@@ -150,6 +156,7 @@ export class HostConnection {
       isSettled: false,
       logBytes: 0,
       onLines,
+      values,
       warnings: new Set(),
       listening: undefined,
       timer: undefined,
@@ -173,11 +180,13 @@ export class HostConnection {
 
   /** Adds a line to the log of each run: nothing tells which run has caused it. */
   warn(message: string): void {
-    for (const { warnings, onLines, isSettled, logBytes } of this.#running.values()) {
+    for (const running of this.#running.values()) {
+      const { warnings, onLines, isSettled, logBytes, values } = running;
       if (isSettled || warnings.has(message) || warnings.size >= WARNINGS_MAX) continue;
       if (logBytes > RUN_MAX_BYTES) continue; // the log is cut
       warnings.add(message);
-      onLines([{ level: 'warn', message, timestamp: this.#now() }]);
+      const shown = values.reduce((text, value) => text.replaceAll(value, '***'), message);
+      onLines([{ level: 'warn', message: shown, timestamp: this.#now() }]);
     }
   }
 

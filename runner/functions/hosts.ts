@@ -1,8 +1,10 @@
 /** Runs invocations on one host process per project, and each introspection on a new one. */
 import { randomUUID } from 'node:crypto';
 import { steadyClock } from '../../proto/common/steady-clock.ts';
+import type { SecretWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { hashOf } from '../common/blob-cache.ts';
 import { type LogLine, NO_REGISTRY } from '../host/messages.ts';
+import { isMasked } from '../host/secrets.ts';
 import { limitWork, type WorkLimits } from '../jail/cpu-limit.ts';
 import type { UpgradeHandler } from '../sessions/server/key-authenticated-server.ts';
 import type { Bundle } from './bundle-cache.ts';
@@ -26,6 +28,8 @@ export type Invoke = {
   bundle: Bundle;
   functionName: string;
   paramsJson: string;
+  /** For the handler only. */
+  secrets: readonly SecretWork[];
   sessionId: string;
   signingKey: string;
   region: string;
@@ -74,8 +78,12 @@ export function openHosts(options: HostsOptions): Hosts {
       using _registered = host.broker.register(signingKey, invoke.relay);
       try {
         const session = { id: sessionId, connectUrl: host.connectUrl(signingKey) };
+        const secrets = invoke.secrets.map(({ secretKey, value }) => [secretKey, value]);
+        const secretsJson = JSON.stringify(Object.fromEntries(secrets));
+        const values = invoke.secrets.map(({ value }) => value).filter(isMasked);
         const work = { id, bundle: bundle.sha256, functionName, paramsJson, session, region };
-        const outcome = await host.run({ type: 'invoke', ...work }, bundle, { onLines, signal });
+        const order = { type: 'invoke', ...work, secretsJson } as const;
+        const outcome = await host.run(order, bundle, { onLines, values, signal });
         if (await isOurFault(outcome, bundle)) {
           host.kill('a bundle in its directory is damaged');
           return DAMAGED;

@@ -2,7 +2,8 @@
  * Captures a handler's output line by line. console.* and process.stdout/stderr.write of a thread
  * are replaced once. A line belongs to the run in whose asynchronous context it was printed, so
  * leftovers of an earlier run never write into a later one's log. Lines are posted synchronously: a
- * line printed before an endless loop arrives. Limits: 64 KiB a line (truncated), 1 MiB a run,
+ * line printed before an endless loop arrives. Values of secrets are masked in whole lines, before
+ * they are truncated. Limits: 64 KiB a line (truncated), 1 MiB a run,
  * counting 16 bytes for each line (then one marker line, and nothing more).
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
@@ -17,6 +18,7 @@ import {
   MARKER,
   RUN_MAX_BYTES,
 } from './messages.ts';
+import type { Mask } from './secrets.ts';
 
 const LEVEL_OF: Readonly<Record<string, Level>> = {
   log: 'log',
@@ -32,12 +34,14 @@ const now = Date.now.bind(Date);
 /** The log of one run. */
 export class LineSink {
   readonly #post: (line: LogLine) => void;
+  readonly #mask: Mask;
   readonly #partial = new Map<'stdout' | 'stderr', string>();
   #bytes = 0;
   #isOver = false;
 
-  constructor(post: (line: LogLine) => void) {
+  constructor(post: (line: LogLine) => void, mask: Mask) {
     this.#post = post;
+    this.#mask = mask;
   }
 
   /** Accepts text with or without line breaks; an incomplete line is buffered. */
@@ -47,7 +51,7 @@ export class LineSink {
     const last = pieces.pop() ?? '';
     for (const piece of pieces) this.#line(level, piece);
     // an endless line is limited here: it is truncated anyway
-    this.#partial.set(stream, last.slice(0, LINE_MAX_BYTES));
+    this.#partial.set(stream, last.slice(0, LINE_MAX_BYTES + this.#mask.reach));
   }
 
   /** Flushes incomplete lines, then ignores further output. */
@@ -60,7 +64,8 @@ export class LineSink {
 
   #line(level: Level, text: string): void {
     if (this.#isOver) return;
-    const message = cutToBytes(text.endsWith('\r') ? text.slice(0, -1) : text, LINE_MAX_BYTES);
+    const line = text.endsWith('\r') ? text.slice(0, -1) : text;
+    const message = this.#mask.cut(line, LINE_MAX_BYTES);
     this.#bytes += Buffer.byteLength(message) + LINE_COST_BYTES;
     if (this.#bytes > RUN_MAX_BYTES) {
       this.#isOver = true;
@@ -138,11 +143,4 @@ function streamOf(write: (chunk: unknown) => boolean): NodeJS.WritableStream {
     listenerCount: () => 1,
   };
   return stream as unknown as NodeJS.WritableStream;
-}
-
-/** The longest prefix of a text with at most `maxBytes` bytes of UTF-8. */
-export function cutToBytes(text: string, maxBytes: number): string {
-  if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return text;
-  const bytes = Buffer.from(text.slice(0, maxBytes)).subarray(0, maxBytes);
-  return new StringDecoder('utf8').write(bytes);
 }

@@ -4,8 +4,8 @@
  */
 import { dirname } from 'node:path';
 import { inspect, types } from 'node:util';
-import { cutToBytes } from './console.ts';
 import { ERROR_TEXT_MAX_BYTES, type ErrorText } from './messages.ts';
+import type { Mask } from './secrets.ts';
 
 /** In bytes of JSON. Source: proto/spec/functions.md 5. */
 export const RESULT_MAX_BYTES = 6 * 1024 * 1024;
@@ -36,9 +36,11 @@ export function stringify(value: unknown): string | undefined {
 
 /**
  * Describes anything thrown: an Error, a text, null, an object that throws when it is read. `file`
- * is the bundle: source paths are relative to its directory, as the user knows them.
+ * is the bundle: source paths are relative to its directory, as the user knows them. Values of
+ * secrets are masked.
  */
-export function explain(thrown: unknown, file: string): ErrorText {
+export function explain(thrown: unknown, file: string, mask: Mask): ErrorText {
+  const cut = (text: string): string => mask.cut(text, ERROR_TEXT_MAX_BYTES);
   if (!types.isNativeError(thrown) && !(thrown instanceof Error)) {
     const shown = typeof thrown === 'string' ? thrown : textOf(() => inspect(thrown, { depth: 2 }));
     return { name: '', message: cut(`the handler threw ${shown}`), stack: '' };
@@ -55,10 +57,6 @@ function ownFramesOff(stack: string, dir: string): string {
   const lines = stack.split('\n').filter((line) => !/^\s+at /.test(line) || !OWN_FRAME.test(line));
   const shown = lines.map((line) => line.replace(NAMELESS, '$1$2'));
   return shown.join('\n').replaceAll(`file://${dir}/`, '').replaceAll(`${dir}/`, '');
-}
-
-function cut(text: string): string {
-  return cutToBytes(text, ERROR_TEXT_MAX_BYTES);
 }
 
 function textOf(read: () => unknown): string {

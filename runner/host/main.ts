@@ -69,8 +69,9 @@ function serve(path: string, host: Host): void {
 
 function taskOf(message: Exclude<ToHost, { type: 'abort' }>, file: string) {
   if (message.type === 'introspect') return { type: message.type, file } as const;
-  const { type, functionName, paramsJson, session, id, region } = message;
-  return { type, file, functionName, paramsJson, session, invocation: { id, region } } as const;
+  const { type, functionName, paramsJson, secretsJson, session, id, region } = message;
+  const invocation = { id, region };
+  return { type, file, functionName, paramsJson, secretsJson, session, invocation } as const;
 }
 
 await hostMain();

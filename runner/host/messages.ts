@@ -1,15 +1,18 @@
 /**
  * The protocol between the supervisor and a function host. Framing: u32 big-endian length, then one
  * JSON object; a frame may carry one text after the object, separated by a line break
- * (JSON.stringify writes none), so that a result's JSON is sent unchanged and is not escaped again.
+ * (JSON.stringify writes none), so that the JSON of a result or of secrets is sent unchanged and
+ * is not escaped again.
  * Both readers validate everything they use: an invalid frame throws FrameError, and the supervisor
  * then kills the host with SIGKILL, because a host's messages are controlled by the tenant.
  */
 
 /** Of a frame from the host, in bytes: a result of 6 MiB with its object fits. */
 export const FROM_HOST_MAX_BYTES = 8 * 1024 * 1024;
-/** Of a frame from the supervisor, in bytes: params of 64 KiB fit many times. Ours. */
-export const TO_HOST_MAX_BYTES = 1024 * 1024;
+/** Of a frame from the supervisor, in bytes: secrets of 3.1 MiB fit, each byte as `\\u0001`. Ours. */
+export const TO_HOST_MAX_BYTES = 24 * 1024 * 1024;
+/** Of one member. Ours: params of 64 KiB fit many times. */
+const TEXT_MAX_CHARACTERS = 1024 * 1024;
 /** Lines of one log frame. Ours. */
 export const LOG_LINES_MAX = 1_000;
 /** Of one line, in bytes of UTF-8. Ours. */
@@ -52,6 +55,8 @@ export type ToHost =
       paramsJson: string;
       session: { id: string; connectUrl: string };
       region: string;
+      /** A JSON object: values by name. */
+      secretsJson: string;
     }
   | { type: 'introspect'; id: string; bundle: string }
   | { type: 'abort'; id: string };
@@ -79,6 +84,10 @@ export function encode(message: ToHost | FromHost): Buffer {
   if (message.type === 'result' || message.type === 'manifests') {
     const { json, ...head } = message;
     return json === undefined ? framed(head) : framed(head, json);
+  }
+  if (message.type === 'invoke') {
+    const { secretsJson, ...head } = message;
+    return framed(head, secretsJson);
   }
   return framed(message);
 }
@@ -128,7 +137,7 @@ export class FrameReader {
 
 /** Parses and validates a frame from the supervisor. */
 export function readToHost(body: Buffer): ToHost {
-  const { head } = split(body);
+  const { head, rest = '{}' } = split(body);
   const id = text(head, 'id');
   if (head['type'] === 'abort') return { type: 'abort', id };
   const bundle = text(head, 'bundle');
@@ -143,6 +152,7 @@ export function readToHost(body: Buffer): ToHost {
     paramsJson: text(head, 'paramsJson'),
     session: { id: text(session, 'id'), connectUrl: text(session, 'connectUrl') },
     region: text(head, 'region'),
+    secretsJson: rest,
   };
 }
 
@@ -188,7 +198,7 @@ function record(value: unknown): Members {
   return value as Members;
 }
 
-function text(members: Members, name: string, charactersMax = TO_HOST_MAX_BYTES): string {
+function text(members: Members, name: string, charactersMax = TEXT_MAX_CHARACTERS): string {
   const value = members[name];
   if (typeof value !== 'string') throw new FrameError(`${name} is no text`);
   if (value.length > charactersMax) throw new FrameError(`${name} is too long`);

@@ -17,6 +17,7 @@ import {
   type LogLine,
   type Retirement,
 } from './messages.ts';
+import { openMask, readSecrets } from './secrets.ts';
 import type { Threads } from './threads.ts';
 import type { Task, ThreadMessage } from './worker.ts';
 
@@ -92,7 +93,7 @@ export function startRun(
         retired = hasOutcome ? 'left something behind' : causeOf(error, isAborted);
         if (exhausted === 'heap' && !isAborted) retired = 'memory';
       }
-      const why = exhausted ? EXHAUSTED[exhausted] : deathText(error, work.task.file);
+      const why = exhausted ? EXHAUSTED[exhausted] : deathText(error, work.task);
       sendOutcome({ type: 'error', id, ...why });
     }
     clearTimeout(settling);
@@ -137,8 +138,9 @@ const EXHAUSTED = {
 } satisfies Record<string, ErrorText>;
 
 /** Why a thread ended, for the user whose code ended it. */
-function deathText(error: unknown, file: string): ErrorText {
-  const known = explain(error, file);
+function deathText(error: unknown, task: WithoutPort<Task>): ErrorText {
+  const mask = openMask(readSecrets(task.type === 'invoke' ? task.secretsJson : '{}'));
+  const known = explain(error, task.file, mask);
   const exit = /^worker exited with code: (-?\d+)$/.exec(known.message);
   if (exit) {
     const call = `process.exit(${exit[1]})`;

@@ -19,6 +19,7 @@ import { explain, stringify } from './errors.ts';
 import { isHeapSpent, watchHeap } from './heap.ts';
 import { hasDescriptors, isClean, markBaseline } from './hygiene.ts';
 import { type ErrorText, type LogLine, NO_REGISTRY } from './messages.ts';
+import { type Mask, openMask, readSecrets, type Secrets } from './secrets.ts';
 
 /** Ours: sockets that a driver closes take a few turns to close. */
 const SETTLE_MS = 100;
@@ -39,6 +40,8 @@ export type Task = {
       type: 'invoke';
       functionName: string;
       paramsJson: string;
+      /** A JSON object: values by name. */
+      secretsJson: string;
       session: { id: string; connectUrl: string };
       invocation: { id: string; region: string };
     }
@@ -83,18 +86,21 @@ export default async function run(task: Task): Promise<void> {
   // captured now: a tenant's code may replace methods of MessagePort
   const post = port.postMessage.bind(port) as (message: ThreadMessage) => void;
   const close = port.close.bind(port);
-  const sink = new LineSink((line) => post({ type: 'log', line }));
+  const secrets = readSecrets(task.type === 'invoke' ? task.secretsJson : '{}');
+  const mask = openMask(secrets);
+  const sink = new LineSink((line) => post({ type: 'log', line }), mask);
   const aborter = new AbortController();
   port.on('message', () => aborter.abort(new Error('the invocation was ended')));
 
   const uncaught = new Promise<ThreadMessage>((resolve) => {
-    failRun = (error) => resolve({ type: 'error', ...explain(error, task.file) });
+    failRun = (error) => resolve({ type: 'error', ...explain(error, task.file, mask) });
   });
   using _heap = watchHeap(() => {
     post({ type: 'exhausted', what: 'heap' });
     exit();
   });
-  const outcomes = [printingTo(sink, () => outcomeOf(task, aborter.signal)), uncaught];
+  const given = { secrets, mask, signal: aborter.signal };
+  const outcomes = [printingTo(sink, () => outcomeOf(task, given)), uncaught];
   const outcome = await Promise.race(outcomes);
   const hasFailed = failRun === undefined;
   failRun = undefined;
@@ -127,7 +133,9 @@ function failOn(event: 'uncaughtException' | 'unhandledRejection'): void {
   });
 }
 
-async function outcomeOf(task: Task, signal: AbortSignal): Promise<ThreadMessage> {
+type Given = { secrets: Secrets; mask: Mask; signal: AbortSignal };
+
+async function outcomeOf(task: Task, given: Given): Promise<ThreadMessage> {
   try {
     if (loaded === undefined) {
       loaded = await load(task.file);
@@ -142,10 +150,11 @@ async function outcomeOf(task: Task, signal: AbortSignal): Promise<ThreadMessage
     }
     const params: unknown = JSON.parse(task.paramsJson);
     const { session, invocation } = task;
-    const ctx = { session, invocation, params, secrets: {}, signal };
+    const { secrets, signal } = given;
+    const ctx = { session, invocation, params, secrets, signal };
     return { type: 'result', json: stringify(await definition.handler(ctx, params)) };
   } catch (error) {
-    return { type: 'error', ...explain(error, task.file) };
+    return { type: 'error', ...explain(error, task.file, given.mask) };
   }
 }
 

@@ -30,7 +30,7 @@ export type FunctionContext<P = Record<string, unknown>> = {
   invocation: { id: string; region: string };
   /** The params of the invocation: the same value as the handler's second argument. */
   params: P;
-  /** Reserved for secrets of functions; always empty. */
+  /** Values by name: of the secrets that are attached to the function. Empty in `tabern dev`. */
   secrets: Readonly<Record<string, string>>;
   /** Aborts when the invocation exceeds its time limit or is cancelled. */
   signal: Signal;

@@ -44,6 +44,8 @@ export type BuildStatements = {
   /** How many invocations of the function wait or run. */
   openInvocations(wanted: Owned): Read<number>;
   deleteFunction(wanted: Owned & { at: number }): void;
+  /** From the function. */
+  detachSecrets(functionId: string): void;
 };
 
 export function buildCreation(
@@ -75,6 +77,7 @@ export function functionDeletion(
       if (open === 0) {
         builds.deleteFunction(wanted);
         schedules.removeOf(wanted.id);
+        builds.detachSecrets(wanted.id);
       }
       crashPoint('delete-function');
       return { open };

@@ -4,6 +4,7 @@ import { type DeliveryStatements, deliveryOperations } from '../operations/deliv
 import { fileOperations, recordingOperations } from '../operations/files.ts';
 import { logOperations } from '../operations/logs.ts';
 import { keyOperations, projectOperations } from '../operations/projects.ts';
+import { secretOperations } from '../operations/secrets.ts';
 import { handoffOperations } from '../operations/sessions/handoffs.ts';
 import { webhookOperations } from '../operations/webhooks.ts';
 import { type WorkStatements, workOperations } from '../operations/work.ts';
@@ -29,6 +30,7 @@ import { loginOps } from './logins.ts';
 import { metricOps, retentionOps, sessionRetentionOps, workRetentionOps } from './maintenance.ts';
 import { operatorOps, projectOps, projectStatements } from './projects.ts';
 import { recordingOps, recordingStatements } from './recordings.ts';
+import { secretStatements, secretViews } from './secrets.ts';
 import { storageOps, storageStatements } from './storage.ts';
 import { timeOps } from './times.ts';
 import { reportStatements } from './webhooks/attempts.ts';
@@ -77,6 +79,7 @@ function ruledOps(tx: Tx) {
     ...synchronous(recordingOperations({ ...files, recordings: recordingStatements(tx) }, tx)),
     ...synchronous(handoffOperations(handoffs, tx)),
     ...synchronous(logOperations(logs, tx)),
+    ...synchronous(secretOperations(secretStatements(tx), tx)),
     ...synchronous(workOperations(workStatements(tx), tx)),
     ...synchronous(webhookOperations(webhookStatements(tx), tx)),
     ...synchronous(deliveryOperations(deliveryStatements(tx), tx)),
@@ -108,6 +111,7 @@ function views(tx: Tx) {
     ...certificateOps(tx),
     ...recordingOps(tx),
     ...handoffViews(tx),
+    ...secretViews(tx),
     ...storageOps(tx),
     ...webhookViews(tx),
     ...deliveryViewOps(tx),

@@ -37,6 +37,8 @@ export const HAPPENED: Columns = {
   recordings: ['created_at', 'requested_at', 'completed_at'],
   runners: ['updated_at'],
   schedules: ['created_at', 'updated_at', 'last_run_at'],
+  secret_key_pairs: ['created_at'],
+  secrets: ['created_at', 'updated_at'],
   session_log_heads: ['at', 'full_at'],
   session_logs: ['at'],
   sessions: ['created_at', 'updated_at', 'started_at', 'ended_at'],

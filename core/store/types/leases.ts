@@ -27,6 +27,7 @@ export type Loaded = {
 export type LeasedInvocation = Leased<'invocation'> &
   Loaded & {
     sessionId: string;
+    functionId: string;
     versionId: string;
     functionName: string;
     bundleBlobId: string;
@@ -34,6 +35,8 @@ export type LeasedInvocation = Leased<'invocation'> &
     params: string;
     sessionParams: string;
     region: string;
+    /** Of its function's sealed secrets; 0 without any. */
+    secretBytes: number;
   };
 
 export type LeasedBuild = Leased<'build'> & { entrypoint: string; archiveBlobId: string };

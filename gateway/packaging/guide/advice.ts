@@ -34,6 +34,7 @@ export const ADVICE: Readonly<Record<Reason, string>> = {
     'Send `content-type: application/json`, or `multipart/form-data` for files.',
   CONTEXT_NAME_TAKEN: 'Choose another name, or use the existing context.',
   LABEL_NAME_TAKEN: 'Choose another name, or use the existing label.',
+  SECRET_NAME_TAKEN: 'Update the existing secret, or choose another name.',
   PROJECT_NAME_TAKEN: 'Choose another name.',
   ENDPOINT_EXISTS: 'The project has a webhook for this endpoint already.',
   DELIVERY_NOT_ENDED: 'Wait until the delivery has ended, then replay it.',
@@ -44,7 +45,8 @@ export const ADVICE: Readonly<Record<Reason, string>> = {
   SESSION_OF_INVOCATION: 'The session belongs to an invocation: cancel the invocation instead.',
   HANDOFF_PENDING: 'Complete or cancel the pending handoff of the session first.',
   TOO_MANY_HANDOFFS: 'Start another session.',
-  TOO_MANY_SECRETS: 'Wait until an old secret of the webhook has expired.',
+  TOO_MANY_SECRETS:
+    'Wait until an old secret of the webhook has expired; delete or detach one of the functions.',
   LAST_API_KEY: 'Make another key first, or confirm that the project shall have none.',
   TOO_MANY_API_KEYS: 'Revoke a key that is not needed.',
   TOO_MANY_EXTENSIONS: 'Delete an extension, or ask the operator to raise `TABERN_EXTENSIONS_MAX`.',

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { sealerOf } from '../../../core/common/sealer.ts';
 import { readCoreConfig } from '../../../core/config.ts';
 import { openBlobFiles } from '../../../core/files/blob-files.ts';
+import { secretValues } from '../../../core/functions/secret-values.ts';
 import { openQuotas } from '../../../core/projects/quotas.ts';
 import { runnerService } from '../../../core/runners/leases.ts';
 import { viewTokens } from '../../../core/sessions/live-view.ts';
@@ -114,6 +115,7 @@ test('work acquired while its caller disconnects is put back', async () => {
     quotas: openQuotas({ store, defaults: readCoreConfig({}).quotas }),
     readiness: { record: () => undefined },
     secrets: sessionSecrets(sealer),
+    secretValues: secretValues({ store, sealer, now: () => T0 }),
   });
   const call = { signal: leaving.signal, deadline: performance.now() + 30_000, metadata: {} };
   const left = service.leaseWork({ ...INVOCATION, waitMs: 10_000 }, { call });

@@ -108,6 +108,7 @@ const NO_WORK = {
   extension: undefined,
   moreExtensions: [],
   caCertificates: [],
+  secrets: [],
 };
 
 /** As a host does: when the signal aborts, the run was aborted. */

@@ -36,6 +36,7 @@ export type RunOptions = {
   onLine?(message: string): void;
   /** Ends the run when the test has seen enough. */
   signal?: AbortSignal;
+  secrets?: Parameters<Hosts['invoke']>[0]['secrets'];
   /** Instead of a body: this bundle. */
   bundle?: Bundle;
   name?: string;
@@ -97,6 +98,7 @@ export async function openYard(
         bundle: options.bundle ?? (await bundle(moduleOf(`f: async (ctx, params) => { ${body} }`))),
         functionName: name,
         paramsJson: JSON.stringify(params),
+        secrets: options.secrets ?? [],
         sessionId: 'session',
         signingKey: `key-${count}`,
         region: 'us-west-2',

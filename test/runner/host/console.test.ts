@@ -1,19 +1,21 @@
 /** A run's log: lines and limits. The replaced console is tested in hosts.test.ts. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { cutToBytes, LineSink } from '../../../runner/host/console.ts';
+import { LineSink } from '../../../runner/host/console.ts';
 import {
   LINE_MAX_BYTES,
   type LogLine,
   MARKER,
   RUN_MAX_BYTES,
 } from '../../../runner/host/messages.ts';
+import { openMask } from '../../../runner/host/secrets.ts';
+import { cutToBytes } from '../../../runner/host/text.ts';
 
 const test = suite('runner/host/console');
 
 function sink(): { log: LineSink; lines: LogLine[]; messages: () => string[] } {
   const lines: LogLine[] = [];
-  const log = new LineSink((line) => lines.push(line));
+  const log = new LineSink((line) => lines.push(line), openMask({}));
   return { log, lines, messages: () => lines.map(({ message }) => message) };
 }
 

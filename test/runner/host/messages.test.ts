@@ -35,6 +35,7 @@ const TO_HOST: ToHost[] = [
     paramsJson: '{}',
     session: { id: 's', connectUrl: 'ws://x/' },
     region: 'r',
+    secretsJson: '{"A":"b\\nc"}',
   },
   { type: 'introspect', id: 'i', bundle: 'b' },
   { type: 'abort', id: 'i' },

@@ -60,7 +60,7 @@ function publishStatements(tx: Tx): Pick<BuildStatements, 'upsertFunction' | 'in
 /** A deleted function's name is free. It gets one with "/", which no function may have. */
 function deletionStatements(
   tx: Tx,
-): Pick<BuildStatements, 'isPublished' | 'openInvocations' | 'deleteFunction'> {
+): Pick<BuildStatements, 'isPublished' | 'openInvocations' | 'deleteFunction' | 'detachSecrets'> {
   const { exists, number, write } = statements(tx);
   return {
     isPublished: exists(`
@@ -74,6 +74,7 @@ function deletionStatements(
     deleteFunction: write(`
       UPDATE functions SET deleted_at = @at, updated_at = @at, name = 'deleted/' || id
       WHERE id = @id AND project_id = @projectId`),
+    detachSecrets: write('DELETE FROM function_secrets WHERE function_id = ?'),
   };
 }
 

@@ -23,6 +23,9 @@ const RUN_LIMIT_MS = 120_000;
 /** What an ended attack prints once it is under way. */
 const BEGUN = 'begun';
 
+/** The bystander's secret, in two parts: an attack searches for the whole. */
+const VICTIM = ['a-secret', 'of-the-victim'].join('-');
+
 export type Relay = Parameters<Hosts['invoke']>[0]['relay'];
 export type Ran = { outcome: InvokeOutcome; lines: string[] };
 export type Field = AsyncDisposable & {
@@ -66,6 +69,7 @@ export async function openField(
       bundle: { path, sha256 },
       functionName: name,
       paramsJson: JSON.stringify(params),
+      secrets: options.secrets ?? [],
       sessionId: 'session',
       signingKey: options.key ?? `key-${count}`,
       region: 'us-west-2',
@@ -90,6 +94,7 @@ export async function openField(
       key,
       name: 'f',
       params: {},
+      secrets: [{ secretKey: 'VICTIM', value: VICTIM }],
       signal: end.signal,
       onLine: resolve,
       isEndless: true,
@@ -126,6 +131,7 @@ type RunOptions = {
   project: string;
   name: string;
   params: object;
+  secrets?: Parameters<Hosts['invoke']>[0]['secrets'];
   id?: string;
   key?: string;
   endOn?: string;

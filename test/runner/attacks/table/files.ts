@@ -68,6 +68,31 @@ export const files: readonly Attack[] = [
     hasControl: true,
   },
   {
+    name: 'read the secrets of a function of another project',
+    body: `const { readFileSync, readdirSync } = builtin('fs');
+      const victim = ['a-secret', 'of-the-victim'].join('-');
+      const search = (texts) => {
+        const found = texts.filter((text) => text.includes(victim));
+        if (found.length === 0) throw new Error('nothing');
+        return found[0];
+      };
+      const readable = (path) => {
+        try { return readFileSync(path, 'latin1'); } catch { return ''; }
+      };
+      const below = (dir) => readdirSync(dir, { recursive: true }).map((name) => dir + '/' + name);
+      const pids = () => readdirSync('/proc').filter(Number).flatMap((pid) =>
+        ['environ', 'cmdline', 'mem'].map((file) => '/proc/' + pid + '/' + file));
+      return all({
+        ctx: () => search([ctx.secrets.VICTIM ?? '', ...Object.values(ctx.secrets)]),
+        env: () => search(Object.values(process.env)),
+        args: () => search([...process.argv, ...process.execArgv]),
+        files: () => search(below(params.runDir).map(readable)),
+        temporary: () => search(below(process.env.TMPDIR).map(readable)),
+        processes: () => search(pids().map(readable)),
+      });`,
+    ending: refused,
+  },
+  {
     name: 'find the existence, size and age of files',
     body: `const { statSync } = builtin('fs');
       return all({ mine: () => statSync(params.secret), users: () => statSync('/etc/shadow') });`,

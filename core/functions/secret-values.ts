@@ -1,0 +1,73 @@
+/**
+ * The key pairs of projects, and the values that they open. A private key is stored sealed with the
+ * master key; a value is opened for one leased invocation and is kept nowhere.
+ */
+import { newHpkeKeyPair, open } from '../../proto/sealing/hpke.ts';
+import { newId } from '../common/ids.ts';
+import type { Sealer } from '../common/sealer.ts';
+import type { SealedSecret, SecretKeyPair } from '../store/types/secrets.ts';
+import type { Store } from '../store/types.ts';
+
+/** A secret whose value cannot be opened: its name, never its value. */
+export class UnreadableSecret extends Error {
+  override readonly name = 'UnreadableSecret';
+  readonly secretKey: string;
+
+  constructor(secretKey: string, cause: unknown) {
+    super('a secret could not be opened', { cause });
+    this.secretKey = secretKey;
+  }
+}
+
+export type SecretValues = ReturnType<typeof secretValues>;
+
+export function secretValues({
+  store,
+  sealer,
+  now,
+}: {
+  store: Pick<Store, 'getSecretKeyPair' | 'addSecretKeyPair' | 'sealedSecretsOf'>;
+  sealer: Sealer;
+  now: () => number;
+}) {
+  return {
+    /** The project's pair, created on first use. */
+    async keyPair(projectId: string): Promise<SecretKeyPair> {
+      const stored = await store.getSecretKeyPair(projectId);
+      if (stored) return stored;
+      const { publicKey, privateKey: plain } = await newHpkeKeyPair();
+      const id = newId();
+      const privateKey = sealer.seal(plain, placeOf(id));
+      return await store.addSecretKeyPair({ id, projectId, publicKey, privateKey, at: now() });
+    },
+
+    /** All that are attached to the function. Throws UnreadableSecret. */
+    async openAll(owner: { functionId: string; projectId: string }) {
+      const stored = await store.sealedSecretsOf(owner);
+      return await Promise.all(
+        stored.map(async (one) => {
+          const { secretKey } = one;
+          try {
+            return { secretKey, value: await plainOf(one, sealer) };
+          } catch (cause) {
+            throw new UnreadableSecret(secretKey, cause);
+          }
+        }),
+      );
+    },
+  };
+}
+
+async function plainOf(
+  { sealed, keyPairId, privateKey }: SealedSecret,
+  sealer: Sealer,
+): Promise<string> {
+  if (keyPairId === null || privateKey === null) throw new Error('its key pair is missing');
+  const plain = await open(sealer.open(privateKey, placeOf(keyPairId)), sealed);
+  return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(plain);
+}
+
+/** The associated data of a sealed private key. */
+function placeOf(keyPairId: string): string {
+  return `secret_key_pairs/${keyPairId}`;
+}
