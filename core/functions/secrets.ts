@@ -2,7 +2,7 @@
  * Secrets of functions: named values that clients seal for the project's key pair. A value is
  * stored as the client sealed it and is returned by no call; core opens it when an invocation of a
  * function that it is attached to is leased (secret-values.ts). A change takes effect at the next
- * lease. proto/spec/functions.md 10.
+ * lease. proto/spec/functions.md 11.
  */
 import type { Secret, SecretServiceService } from '../../proto/gen/tabern/v1/secrets.pb.ts';
 import { Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';

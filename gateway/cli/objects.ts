@@ -1,4 +1,4 @@
-/** Commands for a project's resources: functions, schedules, sessions, contexts, webhooks. */
+/** Commands for a project's resources: functions, schedules, secrets, sessions, contexts, webhooks. */
 import { type Command, flag, wordsOf } from './command.ts';
 
 type Action = import('../../runner/cli/objects.ts').Action;
@@ -66,6 +66,18 @@ const SCHEDULES: readonly Command[] = [
   object('schedules enable <schedule-id>', 'continue with the next time'),
   object('schedules disable <schedule-id>', 'pause a schedule'),
   object('schedules delete <schedule-id>', 'delete a schedule; its invocations are kept'),
+];
+
+const SECRETS: readonly Command[] = [
+  secret('list', 'list the secrets of a project by name; no command shows a value'),
+  {
+    ...secret('set <name>', 'store a secret: asks for its value, or reads it from stdin or a file'),
+    example: 'tabern secrets set SHOP_TOKEN --from-file token.txt',
+    flags: [flag('--from-file <path>', 'file with the value; without one line break at its end')],
+  },
+  secret('delete <name>', 'delete a secret, and detach it from all functions'),
+  secret('attach <name> <function>', 'give a secret to a function, from its next invocation on'),
+  secret('detach <name> <function>', 'take a secret from a function'),
 ];
 
 const SESSIONS: readonly Command[] = [
@@ -140,10 +152,29 @@ const WEBHOOKS: readonly Command[] = [
 export const OBJECTS: readonly Command[] = [
   ...PUBLISHED,
   ...SCHEDULES,
+  ...SECRETS,
   ...SESSIONS,
   ...CONTEXTS,
   ...WEBHOOKS,
 ];
+
+type SecretUsage =
+  | 'list'
+  | 'set <name>'
+  | 'delete <name>'
+  | `${'attach' | 'detach'} <name> <function>`;
+
+function secret(usage: SecretUsage, description: string): Command {
+  const named = usage.replace('<name>', 'SHOP_TOKEN').replace('<function>', 'title');
+  return {
+    usage: `secrets ${usage}`,
+    description,
+    example: `tabern secrets ${named}`,
+    kind: 'project',
+    run: async (given, options) =>
+      (await import('../../runner/cli/secrets.ts')).run(usage, given, options),
+  };
+}
 
 /** The example is the usage with ids, unless it is given. */
 function object(

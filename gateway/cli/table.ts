@@ -31,6 +31,7 @@ export const GROUPS: Readonly<Record<string, { description: string; alias?: stri
   functions: { description: 'list, show, list versions, delete' },
   invocations: { description: 'list, show' },
   builds: { description: 'list, show, logs' },
+  secrets: { description: 'list, set, delete, attach, detach' },
   sessions: { description: 'list, show, create, release, logs, debug' },
   contexts: { description: 'list, show, create, delete, upload, download', alias: 'context' },
   webhooks: {

@@ -1,6 +1,12 @@
+/** A sealed value of one character. */
+function sealed() {
+  const sealedSecretValue = 'iEe1a7IA6v0xuUzyJaZNt4OwFKqvUqwaVbIGb5x+QXaTWBYrBZx2OnH1AfMGqKYLaw==';
+  return { keypairId: '0198c0de-0000-7000-8000-000000000000', sealedSecretValue };
+}
+
 /**
  * An example body for each operation that takes JSON, by operationId. `since` is a time of the last
- * 30 days.
+ * 30 days, `keypairId` the project's.
  */
 export const EXAMPLES: Readonly<Record<string, object>> = {
   createSession: {
@@ -27,6 +33,9 @@ export const EXAMPLES: Readonly<Record<string, object>> = {
     params: { url: 'https://example.com/' },
   },
   updateSchedule: { enabled: false },
+  createSecret: { secretKey: 'SHOP_TOKEN', ...sealed() },
+  updateSecret: sealed(),
+  attachSecret: { secretId: '0198c0de-0000-7000-8000-000000000000' },
   createWebhook: {
     endpoint: 'https://example.com/hook',
     eventTypes: ['functions.invocations.completed', 'functions.invocations.failed'],

@@ -20,8 +20,8 @@ const TAGS: readonly Tag[] = [
   },
   {
     name: 'Functions',
-    description: 'Published code, its builds, versions, invocations and schedules.',
-    has: /^\/v1\/functions\b/,
+    description: 'Published code, its builds, versions, invocations, schedules and secrets.',
+    has: /^\/v1\/(?:functions|secrets)\b/,
   },
   {
     name: 'One-shots',

@@ -18,18 +18,18 @@ import { openNone } from '../jail/backends/none.ts';
 import type { SessionParams } from '../sessions/browser-settings.ts';
 import { logText } from './api.ts';
 import { type Options, runHere, signalOf, type Terminal } from './config.ts';
-import { type DevMachine, openDevMachine } from './dev-machine.ts';
-import { openDevPages } from './dev-pages.ts';
+import { type DevMachine, openDevMachine } from './dev/machine.ts';
+import { openDevPages } from './dev/pages.ts';
 import {
   type DevOutcome,
   type DevRecord,
   type DevRuns,
   type DevStep,
   openDevRuns,
-} from './dev-runs.ts';
-import { type DevWanted, openDevServer, urlOf } from './dev-server.ts';
+} from './dev/runs.ts';
+import { type DevWanted, openDevServer, urlOf } from './dev/server.ts';
+import { watchSources } from './dev/watch.ts';
 import { entryOf } from './publish.ts';
-import { watchSources } from './watch.ts';
 
 const PORT_MAX = 65_535;
 

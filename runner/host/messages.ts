@@ -9,7 +9,7 @@
 
 /** Of a frame from the host, in bytes: a result of 6 MiB with its object fits. */
 export const FROM_HOST_MAX_BYTES = 8 * 1024 * 1024;
-/** Of a frame from the supervisor, in bytes: secrets of 3.1 MiB fit, each byte as `\\u0001`. Ours. */
+/** Of a frame from the supervisor, in bytes: secrets of 3.1 MiB fit, each byte as six. Ours. */
 export const TO_HOST_MAX_BYTES = 24 * 1024 * 1024;
 /** Of one member. Ours: params of 64 KiB fit many times. */
 const TEXT_MAX_CHARACTERS = 1024 * 1024;

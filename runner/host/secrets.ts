@@ -1,9 +1,9 @@
 /**
  * The secrets of a run, and a mask for their values in texts that leave the sandbox: log lines and
- * errors. A text is searched for each value, each of its lines (they are printed one by one), and both as JSON and as
- * util.inspect write them. Values and lines below four characters are not masked: they would mask
- * parts of common words. The search passes over a text once, whatever the number of values.
- * It protects from accidents: a handler can print a value in another form.
+ * errors. A text is searched for each value, each of its lines (they are printed one by one), and
+ * both as JSON and as util.inspect write them. Values and lines below four characters are not
+ * masked: they would mask parts of common words. The search passes over a text once, whatever the
+ * number of values. It protects from accidents: a handler can print a value in another form.
  */
 import { inspect } from 'node:util';
 import { cutToBytes } from './text.ts';
@@ -85,7 +85,7 @@ function placeOf(key: number): number {
   return (key ^ (key >>> FILTER_BITS)) & ((1 << FILTER_BITS) - 1);
 }
 
-/** Compares as memory: startsWith takes a hundred times as long (seen with 64 KiB of one letter). */
+/** Compares memory: startsWith takes a hundred times as long (seen with 64 KiB of one letter). */
 function isAt(text: string, start: number, pattern: string): boolean {
   return text.slice(start, start + pattern.length) === pattern;
 }

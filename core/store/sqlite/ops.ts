@@ -1,12 +1,12 @@
 /** All operations of the SQLite engine. */
 import { contextOperations } from '../operations/contexts.ts';
 import { type DeliveryStatements, deliveryOperations } from '../operations/delivery/deliveries.ts';
+import { webhookOperations } from '../operations/delivery/webhooks.ts';
 import { fileOperations, recordingOperations } from '../operations/files.ts';
 import { logOperations } from '../operations/logs.ts';
 import { keyOperations, projectOperations } from '../operations/projects.ts';
 import { secretOperations } from '../operations/secrets.ts';
 import { handoffOperations } from '../operations/sessions/handoffs.ts';
-import { webhookOperations } from '../operations/webhooks.ts';
 import { type WorkStatements, workOperations } from '../operations/work.ts';
 import type { StoreOps } from '../types.ts';
 import { certificateOps, certificateStatements } from './certificates.ts';

@@ -7,7 +7,7 @@ export const CONTENTS: readonly { heading: string; pages: readonly string[] }[] 
   {
     heading: 'Use',
     pages: [
-      ...['sessions', 'functions', 'contexts', 'recordings', 'webhooks', 'files'],
+      ...['sessions', 'functions', 'secrets', 'contexts', 'recordings', 'webhooks', 'files'],
       ...['one-shots', 'console', 'agents'],
     ],
   },

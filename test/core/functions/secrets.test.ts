@@ -1,4 +1,4 @@
-/** Secrets of functions: sealed at rest, opened for a lease, attached by project: functions.md 10. */
+/** Secrets of functions: sealed at rest, opened for a lease: proto/spec/functions.md 11. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -58,7 +58,7 @@ test('a project has one key pair of its own', async () => {
   assert.not.equal(theirs, pairs[0]);
 });
 
-test('a lease has the values of attached secrets, changed and detached from the next one', async () => {
+test('a lease has the values of attached secrets; a change counts from the next one', async () => {
   await using app = await boot();
   const { secrets } = app.clients;
   const functionId = await app.publish({ name: 'f' });
@@ -231,7 +231,7 @@ test('an answer has as much work as its secrets fit; the rest waits', async () =
   assert.is(seen.size, 3);
 });
 
-test('a secret that does not open ends the invocation with its name, and not its value', async () => {
+test('a secret that does not open ends the invocation; the cause has its name', async () => {
   await using app = await boot();
   const { secrets } = app.clients;
   const functionId = await app.publish({ name: 'f' });
@@ -259,7 +259,7 @@ test('a secret that does not open ends the invocation with its name, and not its
   assert.not.ok(app.logged.join().includes(broken.GARBAGE));
 });
 
-test('a value is in no file of the database, and a damaged key pair ends the invocation', async () => {
+test('no file of the database has a value; a damaged key pair ends the invocation', async () => {
   const value = 'a-value-that-is-marked-b6ff';
   await using app = await boot();
   const functionId = await app.publish({ name: 'f' });

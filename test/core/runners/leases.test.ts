@@ -57,6 +57,7 @@ test('an invocation wakes a waiting poll, with all members of the work item', as
     extension: undefined,
     moreExtensions: [],
     caCertificates: [],
+    secrets: [],
   });
   assert.match(signingKey, /^[\w-]{64}$/);
   assert.match(bundleSha256, /^[0-9a-f]{64}$/);

@@ -84,6 +84,7 @@ test('an invocation is described with its headers, its version and both response
 const BESIDE: Readonly<Record<string, string[]>> = {
   '/v1/sessions/start': ['DELETE', 'GET'],
   '/v1/functions/builds': ['DELETE'],
+  '/v1/secrets/keypair': ['DELETE', 'PATCH'],
 };
 
 test('each path has the methods that it is described with, and no other', async () => {
@@ -145,6 +146,7 @@ test('each operation with a JSON body has an example, which the service accepts'
   await using app = await openUploads();
   const headers = { 'content-type': 'application/json', 'x-svc-api-key': CORE_KEY };
   const since = new Date(app.clock.now()).toISOString();
+  const { id: keypairId } = await app.clients.secrets.getSecretsKeypair({}, app.asProject);
   const sessions = async () => (await app.call<object[]>('GET', '/v1/sessions')).json;
   for (const [path, verbs] of Object.entries(described().paths)) {
     for (const [verb, { requestBody }] of Object.entries(verbs)) {
@@ -153,7 +155,8 @@ test('each operation with a JSON body has an example, which the service accepts'
       const { example } = content;
       assert.ok(example, `${verb} ${path}`);
       const url = app.gateway.url + path.replaceAll(/\{\w+\}/g, newId());
-      const body = JSON.stringify({ ...example, ...('since' in example && { since }) });
+      const own = Object.entries({ since, keypairId }).filter(([name]) => name in example);
+      const body = JSON.stringify({ ...example, ...Object.fromEntries(own) });
       const leaving = new AbortController();
       const count = (await sessions()).length;
       const request = { method: verb.toUpperCase(), headers, body, signal: leaving.signal };

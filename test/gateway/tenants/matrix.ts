@@ -17,7 +17,7 @@ import {
 const KINDS: readonly Kind[] = [
   ...(['project', 'key', 'context', 'session', 'download', 'extension', 'build'] as const),
   ...(['function', 'version', 'invocation', 'webhook', 'delivery', 'label', 'handoff'] as const),
-  ...(['schedule', 'certificate'] as const),
+  ...(['schedule', 'certificate', 'secret'] as const),
 ];
 /** The kinds with a DELETE operation, and its path. */
 const DELETABLE = [
@@ -27,6 +27,7 @@ const DELETABLE = [
   ['extension', 'extensions'],
   ['label', 'labels'],
   ['certificate', 'certificates'],
+  ['secret', 'secrets'],
   ['download', 'downloads'],
 ] as const;
 

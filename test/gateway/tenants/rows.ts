@@ -25,9 +25,10 @@ export type Row = {
 };
 
 const gone = 404;
-const [context, session, webhook] = [
+const [context, session, secret, webhook] = [
   { id: 'context' },
   { id: 'session' },
+  { id: 'secret' },
   { id: 'webhook' },
 ] as const;
 const handoff = { sessionId: 'session', id: 'handoff' } as const;
@@ -38,6 +39,12 @@ const REFUSED = {
   webhookTimestamp: '1',
   webhookSignature: 'v1,x',
   body: '{}',
+};
+/** A value for a key pair that no project has. */
+const MISSING_ID = '01a1fce4-ed84-7600-895f-0cf6ab39edc7';
+const SEALED = {
+  keypairId: MISSING_ID,
+  sealedSecretValue: Buffer.alloc(48).toString('base64'),
 };
 const named = (pathName: string) => ({ text: pathName });
 
@@ -176,6 +183,26 @@ export const ROWS: Readonly<Record<string, Row>> = {
   'POST /v1/extensions': { form: 'extension', own: 200 },
   'GET /v1/extensions/{id}': { path: { id: 'extension' }, own: 200, deleted: gone },
   'DELETE /v1/extensions/{id}': { path: { id: 'extension' }, own: 204, deleted: gone },
+
+  // `own`: without a key pair of the project, and after the deletion of the secret
+  'GET /v1/secrets/keypair': { own: 200 },
+  'POST /v1/secrets': { body: { ...SEALED, secretKey: 'NEW' }, own: 400 },
+  'GET /v1/secrets': { own: 200 },
+  'GET /v1/secrets/{id}': { path: secret, own: 200, deleted: gone },
+  'PATCH /v1/secrets/{id}': { path: secret, body: SEALED, own: 400, deleted: gone },
+  'GET /v1/functions/{functionId}/secrets': { path: { functionId: 'function' }, own: 200 },
+  'POST /v1/functions/{functionId}/secrets': {
+    path: { functionId: 'function' },
+    body: { secretId: '$secret' },
+    own: 204,
+    deleted: gone,
+  },
+  // a detached secret stays detached, whether or not it exists
+  'DELETE /v1/functions/{functionId}/secrets/{secretId}': {
+    path: { functionId: 'function', secretId: named(MISSING_ID) },
+    own: 204,
+  },
+  'DELETE /v1/secrets/{id}': { path: secret, own: 204, deleted: gone },
 
   'POST /v1/functions/builds': { form: 'archive', own: 202 },
   'GET /v1/functions/builds': { own: 200 },

@@ -2,6 +2,7 @@
 import { must } from '../../../proto/common/must.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import { type Booted, blobParts, HOLDER } from '../../core/boot.ts';
+import { sealByHand } from '../../support/clients/seal.ts';
 import { manifest, zipOf } from '../../support/runner/zips.ts';
 import { authority } from '../../support/servers/certificates.ts';
 import { ask } from '../sessions/runner.ts';
@@ -18,6 +19,7 @@ export type Kind =
   | 'extension'
   | 'label'
   | 'certificate'
+  | 'secret'
   | 'build'
   | 'function'
   | 'version'
@@ -73,6 +75,7 @@ export async function makeTenant(app: App, key: string): Promise<Tenant> {
   const certificate = await post('/v1/certificates', await certificateForm());
   const named = JSON.stringify({ name: crypto.randomUUID() });
   const label = await post('/v1/labels', { headers: empty.headers, body: named });
+  const secret = await post('/v1/secrets', await sealedSecret(app, as));
   const made = (await clients.consoleSettings.createKey({ name: '' }, as)).key;
   const published = await publish(app, as);
   const ran = await run(app, as, published.function);
@@ -86,8 +89,20 @@ export async function makeTenant(app: App, key: string): Promise<Tenant> {
     label,
     schedule: must(schedule, 'a schedule').id,
     certificate,
+    secret,
   };
   return { key, objects: { ...objects, ...published, ...ran, ...(await open(app, as)) } };
+}
+
+/** The body that creates a secret. */
+async function sealedSecret({ clients }: App, as: CallOptions) {
+  const { id: keypairId, publicKey } = await clients.secrets.getSecretsKeypair({}, as);
+  const sealed = sealByHand(Buffer.from(publicKey, 'base64'), Buffer.from('value'));
+  const sealedSecretValue = sealed.toString('base64');
+  // a project may have two tenants
+  const secretKey = `S_${crypto.randomUUID().replaceAll('-', '_')}`;
+  const body = JSON.stringify({ keypairId, sealedSecretValue, secretKey });
+  return { headers: { 'content-type': 'application/json' }, body };
 }
 
 /** A published function. */

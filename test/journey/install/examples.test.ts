@@ -244,6 +244,21 @@ const PAGES: Readonly<Record<string, readonly Step[]>> = {
     elsewhere('BROWSERBASE_API_KEY=', 'test/journey/functions/published-clis.test.ts', 'BASE_URL'),
     elsewhere('{ "imports"', 'test/runner/builds/install/deno-project.test.ts', 'jsr:', 'npm:'),
   ],
+  secrets: [
+    shell('export SHOP_TOKEN', /^[-0-9a-f]{36} +SHOP_TOKEN$/m),
+    file('// login.ts', 'login.ts'),
+    {
+      begins: 'tabern publish login.ts',
+      async run(code, { reader }) {
+        const said = await reader.run(code);
+        assert.match(said, /"characters": 19/);
+        assert.match(said, /token \*\*\*/);
+        assert.not.match(said, /a-token-of-the-shop/);
+      },
+    },
+    shell('tabern secrets detach', /^[-0-9a-f]{36}$/m),
+    program('// seal.mjs', /^[-0-9a-f]{36} API_TOKEN$/m, 'npm install @browserbasehq/sdk @hpke/core'),
+  ],
   contexts: [
     shell('curl -X POST http://127.0.0.1:4747/v1/contexts', /"publicKey"/),
     {

@@ -64,6 +64,7 @@ const OWNERS: Record<string, readonly string[]> = {
   esbuild: ['runner/builds/bundle/', 'gateway/packaging/'],
   ws: ['runner/sessions/', 'gateway/'],
   undici: ['gateway/webhooks/'],
+  '@hpke/core': ['proto/sealing/'],
 };
 /**
  * Files whose npm packages are counted: `sdk` is carried by a user's bundle, `host` runs beside a

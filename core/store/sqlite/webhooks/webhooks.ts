@@ -1,9 +1,9 @@
-/** Webhooks and their secrets in SQLite. Rules: core/store/operations/webhooks.ts. */
+/** Webhooks and their secrets in SQLite. Rules: core/store/operations/delivery/webhooks.ts. */
 import { must } from '../../../../proto/common/must.ts';
 import { CAP_MAX } from '../../../delivery/rate.ts';
 import { TEST_TYPE } from '../../../delivery/transitions.ts';
+import type { WebhookStatements } from '../../operations/delivery/webhooks.ts';
 import { OPEN_DELIVERY } from '../../operations/states.ts';
-import type { WebhookStatements } from '../../operations/webhooks.ts';
 import type { WebhookOps, WebhookRow } from '../../types/webhooks.ts';
 import { inStates, queries, statements } from '../engine/statements.ts';
 import { found } from '../engine/steps.ts';

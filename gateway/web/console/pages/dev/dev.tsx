@@ -21,7 +21,7 @@ const SHOWN = /^\/console\/runs\/([0-9a-f-]{36})$/;
 /** The server is on this machine. */
 const POLL_MS = 500;
 
-/** Of runner/cli/dev-runs.ts. */
+/** Of runner/cli/dev/runs.ts. */
 type Row = Pick<RunDetail, 'id' | 'status' | 'createdAt' | 'endedAt'> & { functionName: string };
 type DevRun = Row &
   Pick<RunDetail, 'params' | 'results' | 'cause'> & {

@@ -3,11 +3,11 @@ import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { watchSources } from '../../../runner/cli/watch.ts';
-import { until } from '../../support/poll.ts';
-import { directory } from '../../support/runner/project.ts';
+import { watchSources } from '../../../../runner/cli/dev/watch.ts';
+import { until } from '../../../support/poll.ts';
+import { directory } from '../../../support/runner/project.ts';
 
-const watching = suite('runner/cli/watch');
+const watching = suite('runner/cli/dev/watch');
 
 watching('a change is reported, also in a new folder and of a renamed file', async () => {
   await using project = directory({ 'index.ts': '1', 'lib/a.ts': '1' });

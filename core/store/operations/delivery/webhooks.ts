@@ -3,10 +3,10 @@
  * tombstone without secrets. Pending deliveries are cancelled in the operation that deletes the
  * webhook, or that ends a subscription.
  */
-import { must } from '../../../proto/common/must.ts';
-import type { Owned } from '../types/rows.ts';
-import type { NewWebhook, WebhookOps, WebhookRow } from '../types/webhooks.ts';
-import type { InSteps, Read, Transaction } from './steps.ts';
+import { must } from '../../../../proto/common/must.ts';
+import type { Owned } from '../../types/rows.ts';
+import type { NewWebhook, WebhookOps, WebhookRow } from '../../types/webhooks.ts';
+import type { InSteps, Read, Transaction } from '../steps.ts';
 
 export type WebhookStatements = {
   /** Undefined when it is deleted. */

@@ -6,22 +6,26 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { chmod, mkdir, realpath, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { type Env, text } from '../../proto/common/env.ts';
-import { type Log, openLog } from '../../proto/common/log.ts';
-import { NO_METRICS } from '../../proto/common/metrics.ts';
-import { steadyClock } from '../../proto/common/steady-clock.ts';
-import { ChromeNotFound } from '../browser/find.ts';
-import { onAbort } from '../common/abort.ts';
-import { recordSteps, step } from '../common/steps.ts';
-import { type Config, readConfig } from '../config.ts';
-import type { Invoke, InvokeOutcome } from '../functions/hosts.ts';
-import { JailError } from '../jail/jail.ts';
-import { type Machine, OperatorError, openMachine } from '../machine/machine.ts';
-import { makeRunDir, sweepRuns } from '../machine/stale-runs.ts';
-import { type SessionParams, sessionSettings, settingsDeps } from '../sessions/browser-settings.ts';
-import { openSession } from '../sessions/session.ts';
-import { CliError } from './config.ts';
-import type { DevStep } from './dev-runs.ts';
+import { type Env, text } from '../../../proto/common/env.ts';
+import { type Log, openLog } from '../../../proto/common/log.ts';
+import { NO_METRICS } from '../../../proto/common/metrics.ts';
+import { steadyClock } from '../../../proto/common/steady-clock.ts';
+import { ChromeNotFound } from '../../browser/find.ts';
+import { onAbort } from '../../common/abort.ts';
+import { recordSteps, step } from '../../common/steps.ts';
+import { type Config, readConfig } from '../../config.ts';
+import type { Invoke, InvokeOutcome } from '../../functions/hosts.ts';
+import { JailError } from '../../jail/jail.ts';
+import { type Machine, OperatorError, openMachine } from '../../machine/machine.ts';
+import { makeRunDir, sweepRuns } from '../../machine/stale-runs.ts';
+import {
+  type SessionParams,
+  sessionSettings,
+  settingsDeps,
+} from '../../sessions/browser-settings.ts';
+import { openSession } from '../../sessions/session.ts';
+import { CliError } from '../config.ts';
+import type { DevStep } from './runs.ts';
 
 /** WebSocket close code. */
 const NORMAL = 1000;

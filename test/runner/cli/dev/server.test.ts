@@ -5,15 +5,15 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { CliError } from '../../../runner/cli/config.ts';
-import { openDevPages } from '../../../runner/cli/dev-pages.ts';
-import { openDevRuns } from '../../../runner/cli/dev-runs.ts';
-import { type DevFunctions, openDevServer } from '../../../runner/cli/dev-server.ts';
-import { errorOf } from '../../support/fault.ts';
-import { freePort } from '../../support/port.ts';
-import { tempDirectory, writeTree } from '../../support/temp.ts';
+import { CliError } from '../../../../runner/cli/config.ts';
+import { openDevPages } from '../../../../runner/cli/dev/pages.ts';
+import { openDevRuns } from '../../../../runner/cli/dev/runs.ts';
+import { type DevFunctions, openDevServer } from '../../../../runner/cli/dev/server.ts';
+import { errorOf } from '../../../support/fault.ts';
+import { freePort } from '../../../support/port.ts';
+import { tempDirectory, writeTree } from '../../../support/temp.ts';
 
-const dev = suite('runner/cli/dev-server');
+const dev = suite('runner/cli/dev/server');
 const FAILURE = { message: 'no', type: 'RangeError', stackTrace: ['RangeError: no', 'at x.ts:1'] };
 
 /** The name of a function is its outcome. */

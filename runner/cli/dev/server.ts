@@ -2,17 +2,17 @@
  * The local server of `tabern dev`: runs functions by name, one at a time, and responds with the
  * result. Routes and responses are those of proto/spec/functions.md 9, except that web pages of
  * other sites are refused and that an invocation needs a JSON content type. The page of the runs
- * (dev-pages.ts) is ours; it starts a run by POST /console/api/runs {functionName, params}.
+ * (pages.ts) is ours; it starts a run by POST /console/api/runs {functionName, params}.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Place } from '../../proto/common/env.ts';
-import { PARAMS_MAX_BYTES } from '../../proto/common/limits.ts';
-import { foreignRequest } from '../../proto/network/local-requests.ts';
-import { isObject, parseJson } from './api.ts';
-import { CliError } from './config.ts';
-import { type DevPages, RUNS_PATH } from './dev-pages.ts';
-import type { DevOutcome } from './dev-runs.ts';
+import type { Place } from '../../../proto/common/env.ts';
+import { PARAMS_MAX_BYTES } from '../../../proto/common/limits.ts';
+import { foreignRequest } from '../../../proto/network/local-requests.ts';
+import { isObject, parseJson } from '../api.ts';
+import { CliError } from '../config.ts';
+import { type DevPages, RUNS_PATH } from './pages.ts';
+import type { DevOutcome } from './runs.ts';
 
 /** In bytes. Ours: params, and the `context` that other tools also send. */
 const BODY_MAX_BYTES = 2 * PARAMS_MAX_BYTES;

@@ -10,8 +10,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { extname } from 'node:path';
-import { CONSOLE_HEADERS } from '../../proto/network/console-headers.ts';
-import type { DevRuns } from './dev-runs.ts';
+import { CONSOLE_HEADERS } from '../../../proto/network/console-headers.ts';
+import type { DevRuns } from './runs.ts';
 
 /** Runs: read here, and started by the server. */
 export const RUNS_PATH = '/console/api/runs';

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { basename } from 'node:path';
 import { watch } from 'chokidar';
-import { CliError } from './config.ts';
+import { CliError } from '../config.ts';
 
 /** In milliseconds. Ours: an editor writes a file in several steps, a checkout many files. */
 const QUIET_MS = 100;

@@ -1,10 +1,10 @@
 /** The runs that `tabern dev` keeps for its page. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { must } from '../../../proto/common/must.ts';
-import { openDevRuns } from '../../../runner/cli/dev-runs.ts';
+import { must } from '../../../../proto/common/must.ts';
+import { openDevRuns } from '../../../../runner/cli/dev/runs.ts';
 
-const test = suite('runner/cli/dev-runs');
+const test = suite('runner/cli/dev/runs');
 const STEPS = [{ name: 'handler', startMs: 1, endMs: 2, failed: false }];
 const LINE = { message: 'a line', timestamp: 1, level: 'log' };
 
