@@ -36,7 +36,7 @@ defineFn('stranger', async ({ secrets }) => secrets);
 };
 
 function clientOf({ url, apiKey }: Stack): Browserbase {
-  return new Browserbase({ apiKey, baseURL: url, fetch: fetch as never });
+  return new Browserbase({ apiKey, baseURL: url });
 }
 
 async function statusOf(promise: Promise<unknown>): Promise<number | undefined> {
@@ -61,59 +61,65 @@ async function linesOf(stack: Stack, id: string): Promise<string> {
   return logs.map(({ message }) => message).join('\n');
 }
 
-journey('the SDK stores and attaches secrets; handlers read them, and logs are masked', async () => {
-  const stack = await service.get();
-  const client = clientOf(stack);
-  const { keeper = '', stranger = '' } = await publish(stack, PROJECT);
-  const token = await client.secrets.create({
-    secretKey: 'TOKEN',
-    ...(await sealed(client, TOKEN)),
-  });
-  assert.equal(Object.keys(token).sort(), ['id', 'secretKey']);
-  const key = await client.secrets.create({ secretKey: 'KEY', ...(await sealed(client, KEY)) });
-  assert.equal(await client.secrets.retrieve(token.id), token);
-  const all = await client.secrets.list({ limit: 1 });
-  assert.equal([all.data, all.limit], [[key], 1]);
-  const rest = await client.secrets.list({ limit: 1, cursor: must(all.nextCursor, 'cursor') });
-  assert.equal([rest.data, rest.nextCursor], [[token], null]);
-  for (const { id } of [token, key, token]) {
-    await client.functions.secrets.attach(keeper, { secretId: id });
-  }
-  assert.equal((await client.functions.secrets.list(keeper)).data, [key, token]);
+journey(
+  'the SDK stores and attaches secrets; handlers read them, and logs are masked',
+  async () => {
+    const stack = await service.get();
+    const client = clientOf(stack);
+    const { keeper = '', stranger = '' } = await publish(stack, PROJECT);
+    const token = await client.secrets.create({
+      secretKey: 'TOKEN',
+      ...(await sealed(client, TOKEN)),
+    });
+    assert.equal(Object.keys(token).sort(), ['id', 'secretKey']);
+    const key = await client.secrets.create({ secretKey: 'KEY', ...(await sealed(client, KEY)) });
+    assert.equal(await client.secrets.retrieve(token.id), token);
+    const all = await client.secrets.list({ limit: 1 });
+    assert.equal([all.data, all.limit], [[key], 1]);
+    const rest = await client.secrets.list({ limit: 1, cursor: must(all.nextCursor, 'cursor') });
+    assert.equal([rest.data, rest.nextCursor], [[token], null]);
+    for (const { id } of [token, key, token]) {
+      await client.functions.secrets.attach(keeper, { secretId: id });
+    }
+    assert.equal((await client.functions.secrets.list(keeper)).data, [key, token]);
 
-  const { id } = await invoke(stack, keeper);
-  const { env, ...results } = (await ended(stack, id)).results as Record<string, string>;
-  assert.equal(results, { TOKEN, KEY }, 'results are left alone');
-  assert.not.match(String(env), /marked/);
-  const lines = await linesOf(stack, id);
-  assert.not.match(lines, /marked|BEGIN/);
-  assert.match(lines, /^token \*\*\* \{/);
-  assert.match(lines, /\*\*\*\n\*\*\*\nab\n\*\*\*/);
+    const { id } = await invoke(stack, keeper);
+    const { env, ...results } = (await ended(stack, id)).results as Record<string, string>;
+    assert.equal(results, { TOKEN, KEY }, 'results are left alone');
+    assert.not.match(String(env), /marked/);
+    const lines = await linesOf(stack, id);
+    assert.not.match(lines, /marked|BEGIN/);
+    assert.match(lines, /^token \*\*\* \{/);
+    assert.match(lines, /\*\*\*\n\*\*\*\nab\n\*\*\*/);
 
-  const failed = await ended(stack, (await invoke(stack, keeper, { fail: true })).id);
-  assert.equal([failed.status, failed.cause?.message], ['FAILED', 'refused ***']);
-  assert.not.match(JSON.stringify(failed), /marked/);
-  assert.equal((await ended(stack, (await invoke(stack, stranger)).id)).results, {});
-  assert.not.match(stack.logs(), /marked/);
+    const failed = await ended(stack, (await invoke(stack, keeper, { fail: true })).id);
+    assert.equal([failed.status, failed.cause?.message], ['FAILED', 'refused ***']);
+    assert.not.match(JSON.stringify(failed), /marked/);
+    assert.equal((await ended(stack, (await invoke(stack, stranger)).id)).results, {});
+    assert.not.match(stack.logs(), /marked/);
 
-  const changed = await sealed(client, 'another value');
-  assert.equal(await client.secrets.update(token.id, changed), token);
-  await client.functions.secrets.detach(keeper, key.id);
-  await client.functions.secrets.detach(keeper, key.id);
-  const second = await ended(stack, (await invoke(stack, keeper)).id);
-  assert.is((second.results as Record<string, string>)['TOKEN'], 'another value');
-  assert.is((second.results as Record<string, string>)['KEY'], undefined);
+    const changed = await sealed(client, 'another value');
+    assert.equal(await client.secrets.update(token.id, changed), token);
+    await client.functions.secrets.detach(keeper, key.id);
+    await client.functions.secrets.detach(keeper, key.id);
+    const second = await ended(stack, (await invoke(stack, keeper)).id);
+    assert.is((second.results as Record<string, string>)['TOKEN'], 'another value');
+    assert.is((second.results as Record<string, string>)['KEY'], undefined);
 
-  const broken = { ...changed, sealedSecretValue: Buffer.alloc(64, 1).toString('base64') };
-  await client.secrets.update(token.id, broken);
-  const third = await ended(stack, (await invoke(stack, keeper)).id);
-  assert.is(third.cause?.message, 'The secret "TOKEN" could not be opened. Store its value again.');
-  assert.is(await linesOf(stack, third.id), '', 'the handler did not run');
+    const broken = { ...changed, sealedSecretValue: Buffer.alloc(64, 1).toString('base64') };
+    await client.secrets.update(token.id, broken);
+    const third = await ended(stack, (await invoke(stack, keeper)).id);
+    assert.is(
+      third.cause?.message,
+      'The secret "TOKEN" could not be opened. Store its value again.',
+    );
+    assert.is(await linesOf(stack, third.id), '', 'the handler did not run');
 
-  await client.secrets.delete(token.id);
-  await client.secrets.delete(key.id);
-  assert.equal((await client.functions.secrets.list(keeper)).data, []);
-});
+    await client.secrets.delete(token.id);
+    await client.secrets.delete(key.id);
+    assert.equal((await client.functions.secrets.list(keeper)).data, []);
+  },
+);
 
 journey('wrong requests of the SDK have the statuses of the interface', async () => {
   const stack = await service.get();
@@ -167,5 +173,7 @@ journey('tabern secrets: a value from a file or a terminal, sealed before it is 
   assert.match(await said('set', 'A', '--from-file', '/none'), /^2: \/none cannot be read/);
   await said('delete', 'TOKEN');
 });
+
+journey('the service of these tests leaves nothing', () => service.end());
 
 journey.run();

@@ -257,7 +257,11 @@ const PAGES: Readonly<Record<string, readonly Step[]>> = {
       },
     },
     shell('tabern secrets detach', /^[-0-9a-f]{36}$/m),
-    program('// seal.mjs', /^[-0-9a-f]{36} API_TOKEN$/m, 'npm install @browserbasehq/sdk @hpke/core'),
+    program(
+      '// seal.mjs',
+      /^[-0-9a-f]{36} API_TOKEN$/m,
+      'npm install @browserbasehq/sdk @hpke/core',
+    ),
   ],
   contexts: [
     shell('curl -X POST http://127.0.0.1:4747/v1/contexts', /"publicKey"/),
