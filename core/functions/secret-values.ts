@@ -5,7 +5,7 @@
 import { newHpkeKeyPair, open } from '../../proto/sealing/hpke.ts';
 import { newId } from '../common/ids.ts';
 import type { Sealer } from '../common/sealer.ts';
-import type { SealedSecret, SecretKeyPair } from '../store/types/secrets.ts';
+import type { SealedSecret, SecretKeyPair } from '../store/types/functions.ts';
 import type { Store } from '../store/types.ts';
 
 /** A secret whose value cannot be opened: its name, never its value. */

@@ -11,7 +11,7 @@ import { inRange, orNotFound, timeOf } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { readPage } from '../api/pagination.ts';
 import { isId, newId, pathId } from '../common/ids.ts';
-import type { SecretRow, WrittenSecret } from '../store/types/secrets.ts';
+import type { SecretRow, WrittenSecret } from '../store/types/functions.ts';
 import type { Store } from '../store/types.ts';
 import type { SecretValues } from './secret-values.ts';
 

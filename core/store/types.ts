@@ -23,7 +23,7 @@ import type {
   ExtensionOps,
   StorageOps,
 } from './types/files.ts';
-import type { BuildOps, FunctionDeletionOps, FunctionOps } from './types/functions.ts';
+import type { BuildOps, FunctionDeletionOps, FunctionOps, SecretOps } from './types/functions.ts';
 import type { CancelOps, IdempotencyOps, InvocationOps, ScheduleOps } from './types/invocations.ts';
 import type { LeaseOps, LogOps } from './types/leases.ts';
 import type { LoginOps } from './types/logins.ts';
@@ -37,7 +37,6 @@ import type {
 import type { OperatorViewOps } from './types/operator.ts';
 import type { KeyOps, OperatorOps, ProjectOps } from './types/projects.ts';
 import type { RecordingOps } from './types/recordings.ts';
-import type { SecretOps } from './types/secrets.ts';
 import type {
   HandoffOps,
   LabelOps,

@@ -3,8 +3,8 @@
  * removed in the operation that deletes either of them.
  */
 import { must } from '../../../proto/common/must.ts';
+import type { NewSecret, SecretKeyPair, SecretOps, SecretRow } from '../types/functions.ts';
 import type { Owned } from '../types/rows.ts';
-import type { NewSecret, SecretKeyPair, SecretOps, SecretRow } from '../types/secrets.ts';
 import type { InSteps, Read, Transaction } from './steps.ts';
 
 type Attachment = { functionId: string; secretId: string };

@@ -1,6 +1,6 @@
 /** Secrets of functions in SQLite. Their rules: core/store/operations/secrets.ts. */
 import type { SecretStatements } from '../operations/secrets.ts';
-import type { SecretKeyPair, SecretOps, SecretRow } from '../types/secrets.ts';
+import type { SecretKeyPair, SecretOps, SecretRow } from '../types/functions.ts';
 import { queries, statements } from './engine/statements.ts';
 import type { Tx } from './engine/transaction.ts';
 
