@@ -71,7 +71,6 @@ journey(
       secretKey: 'TOKEN',
       ...(await sealed(client, TOKEN)),
     });
-    assert.equal(Object.keys(token).sort(), ['id', 'secretKey']);
     const key = await client.secrets.create({ secretKey: 'KEY', ...(await sealed(client, KEY)) });
     assert.equal(await client.secrets.retrieve(token.id), token);
     const all = await client.secrets.list({ limit: 1 });
@@ -100,8 +99,7 @@ journey(
 
     const changed = await sealed(client, 'another value');
     assert.equal(await client.secrets.update(token.id, changed), token);
-    await client.functions.secrets.detach(keeper, key.id);
-    await client.functions.secrets.detach(keeper, key.id);
+    for (const _ of [1, 2]) await client.functions.secrets.detach(keeper, key.id);
     const second = await ended(stack, (await invoke(stack, keeper)).id);
     assert.is((second.results as Record<string, string>)['TOKEN'], 'another value');
     assert.is((second.results as Record<string, string>)['KEY'], undefined);
