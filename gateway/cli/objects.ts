@@ -1,4 +1,4 @@
-/** Commands for a project's resources: functions, schedules, secrets, sessions, contexts, webhooks. */
+/** Commands for a project's resources: functions, secrets, schedules, sessions and others. */
 import { type Command, flag, wordsOf } from './command.ts';
 
 type Action = import('../../runner/cli/objects.ts').Action;
