@@ -118,7 +118,7 @@ export type CoreDeps = {
 
 export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
   const { store, files, sealer, keys, validator, now, quotas, closing } = deps;
-  const { extensionsMax, leaseMs, webhookRule: rule, webhookRatePerS: ratePerS } = config;
+  const { extensionsMax, leaseMs } = config;
   const work = invocationDeps(deps, config);
   const functions = { ...buildHandlers(work), ...functionHandlers(deps) };
   const { secrets } = work;
@@ -133,15 +133,10 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
   const content = { ...deps, quotas, links, recording, extensionsMax, uploads: openUploads() };
   const signingKeys = openSigningKeys(sealer);
   const secretValues = openSecretValues({ store, sealer, now });
+  const ofFunctions = secretService({ store, values: secretValues, now });
   const views = viewTokens(sealer, now);
-  const runners = runnerService({
-    ...content,
-    leaseMs,
-    secrets,
-    secretValues,
-    signingKeys,
-    tokens: views,
-  });
+  const forWork = { ...content, leaseMs, secrets, secretValues, signingKeys };
+  const runners = runnerService({ ...forWork, tokens: views });
   const { replaceContext, ...ofProjects } = SERVICES.contexts;
   const { locateSession, ...ofUsers } = SERVICES.sessions;
   const sessions = {
@@ -150,10 +145,8 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     ...recordingService({ store, files, links: recorded, now, keptDays: config.recordingDays }),
     ...liveView({ store, now, tokens: views, signingKeys }),
   };
+  const pages = consoleService({ ...deps, signingKeys, isRevoked });
   const settings = { ...consoleSettings({ store, quotas, config }), ...keyService(deps) };
-  const allow = cidrList(config.webhookAllowCidrs);
-  const webhooks = webhookService({ store, sealer, now, allow, closing });
-  const deliveries = deliveryService({ ...deps, rule, ratePerS });
   const located = locateService({ store, signingKeys, readViewToken: views.read, closing });
 
   const behind = entrance(deps);
@@ -176,20 +169,11 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     invocations: behind(SERVICES.invocations, invocations, onlyProjects),
     oneShots: behind(SERVICES.oneShots, oneShots, onlyProjects),
     schedules: behind(SERVICES.schedules, schedules, onlyProjects),
-    secrets: behind(
-      SERVICES.secrets,
-      secretService({ store, values: secretValues, now }),
-      onlyProjects,
-    ),
-    webhooks: behind(SERVICES.webhooks, webhooks, onlyProjects),
+    secrets: behind(SERVICES.secrets, ofFunctions, onlyProjects),
+    ...webhookHandlers(deps, config, behind),
     blobs: behind(SERVICES.blobs, blobService(content), everybody),
     runners: behind(SERVICES.runners, runners, onlyRunners),
-    deliveries: behind(SERVICES.deliveries, deliveries, onlyGateways),
-    console: behind(
-      SERVICES.console,
-      consoleService({ ...deps, signingKeys, isRevoked }),
-      onlyProjects,
-    ),
+    console: behind(SERVICES.console, pages, onlyProjects),
     audit: behind(SERVICES.audit, auditService(store), projectsAndOperators),
     consoleSettings: behind(SERVICES.consoleSettings, settings, onlyProjects),
     operatorConsole: operatorPages(deps, config, behind),
@@ -214,6 +198,23 @@ function smallObjects(
   return {
     labels: behind(SERVICES.labels, labelService(deps), onlyProjects),
     certificates: behind(SERVICES.certificates, certificateService(deps), onlyProjects),
+  };
+}
+
+/** Webhooks, and the deliveries to them. */
+function webhookHandlers(
+  deps: CoreDeps,
+  config: CoreConfig,
+  behind: ReturnType<typeof entrance>,
+): Pick<AllHandlers, 'webhooks' | 'deliveries'> {
+  const { store, sealer, now, closing } = deps;
+  const { webhookRule: rule, webhookRatePerS: ratePerS } = config;
+  const allow = cidrList(config.webhookAllowCidrs);
+  const webhooks = webhookService({ store, sealer, now, allow, closing });
+  const deliveries = deliveryService({ ...deps, rule, ratePerS });
+  return {
+    webhooks: behind(SERVICES.webhooks, webhooks, onlyProjects),
+    deliveries: behind(SERVICES.deliveries, deliveries, onlyGateways),
   };
 }
 

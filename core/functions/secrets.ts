@@ -17,13 +17,18 @@ import type { SecretValues } from './secret-values.ts';
 
 /** Ours. */
 export const SECRETS_MAX = 100;
-/** Ours: with the largest values, one invocation's secrets have 3.1 MiB. */
 const ATTACHED_MAX = 50;
 const KEY_LENGTH = { min: 1, max: 128, unit: ' characters' };
 /** Ours: the name of a property, and no text that a log or a terminal would show otherwise. */
 const KEY = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** In bytes. Ours: a private key in PEM has 3 KiB. */
 const SEALED_MAX_BYTES = 64 << 10;
+/**
+ * In bytes, of all sealed values of a project. Ours: no function has more, so 64 invocations in one
+ * answer to a runner have 16 MiB, and one on its way to its handler has 1.5 MiB.
+ */
+const PROJECT_MAX_BYTES = 256 << 10;
+const MAX = { count: SECRETS_MAX, bytes: PROJECT_MAX_BYTES };
 
 type Options = { store: Store; values: SecretValues; now: () => number };
 type Period = { startAt?: string | undefined; endAt?: string | undefined };
@@ -41,10 +46,7 @@ export function secretService({
 
     async createSecret({ secretKey, ...given }, { projectId }) {
       const wanted = { id: newId(), projectId, secretKey: checkedKey(secretKey) };
-      const made = await store.createSecret(
-        { ...wanted, ...sealedOf(given), at: now() },
-        SECRETS_MAX,
-      );
+      const made = await store.createSecret({ ...wanted, ...sealedOf(given), at: now() }, MAX);
       return { secret: toProto(written(made, secretKey)) };
     },
 
@@ -60,7 +62,7 @@ export function secretService({
 
     async updateSecret({ id, ...given }, { projectId }) {
       const change = { id: pathId('id', id), projectId, ...sealedOf(given), at: now() };
-      const changed = orNotFound(await store.updateSecret(change), 'Secret', id);
+      const changed = orNotFound(await store.updateSecret(change, MAX), 'Secret', id);
       return { secret: toProto(written(changed)) };
     },
 
@@ -157,6 +159,12 @@ function written(change: WrittenSecret, secretKey = ''): SecretRow {
       throw tooMany(`A project has at most ${SECRETS_MAX} secrets. Delete one first.`, {
         max: SECRETS_MAX,
       });
+    case 'too-large': {
+      const bytes = PROJECT_MAX_BYTES;
+      throw tooMany(`The sealed values of a project have at most ${bytes} bytes together.`, {
+        maxBytes: bytes,
+      });
+    }
   }
 }
 
@@ -164,7 +172,7 @@ function unknownKeyPair(): Fault {
   return invalidField('keypairId', 'must be the `id` of GET /v1/secrets/keypair.');
 }
 
-function tooMany(message: string, facts: { max: number }): Fault {
+function tooMany(message: string, facts: { max: number } | { maxBytes: number }): Fault {
   return new Fault('TOO_MANY_SECRETS', message, facts);
 }
 

@@ -45,13 +45,11 @@ import { sessionLeases } from './session-leases.ts';
 const ADDRESS = /^(unix:\/.{1,500}|[^\s:/][^\s/]{0,300}:\d{1,5})$/;
 const FACT_LENGTH = { max: 128, unit: ' characters' };
 const NAME_LENGTH = { min: 1, max: 128, unit: ' characters' };
-/** Work items in one answer. Ours: with params of 64 KiB each it stays far below 16 MiB. */
-const LEASE_MAX = 64;
 /**
- * In bytes of sealed secrets in one answer. Ours: one invocation has at most 3.1 MiB, a message
- * 16 MiB.
+ * Work items in one answer. Ours: with params of 64 KiB and secrets of 256 KiB each it stays far
+ * below 48 MiB.
  */
-const LEASE_SECRET_MAX_BYTES = 4 << 20;
+const LEASE_MAX = 64;
 /** In bytes of text per invocation or build. Ours: a log is read in one answer. */
 const LOG_MAX_BYTES = 1 << 20;
 /** Ours: empty lines have no bytes but use memory. */
@@ -189,25 +187,10 @@ function kindOf(kind: LeaseWorkRequest['kind']): WorkKind {
 
 /** The work items for the runner. Work with a damaged secret cannot be leased and ends here. */
 async function toWorkItems(options: LeaseOptions, taken: LeasedWork[]): Promise<Work[]> {
-  const fitting = withinSecrets(taken);
-  const others = taken.slice(fitting.length);
-  if (others.length > 0) await options.store.putBackWork(others.map(({ leaseId }) => leaseId));
   const ready = await Promise.all(
-    fitting.map((one) =>
-      toProto(options, one).catch((error) => endUnreadable(options, one, error)),
-    ),
+    taken.map((one) => toProto(options, one).catch((error) => endUnreadable(options, one, error))),
   );
   return ready.filter((one) => one !== undefined);
-}
-
-/** The first of them whose secrets fit into one answer: at least one. */
-function withinSecrets(taken: LeasedWork[]): LeasedWork[] {
-  let bytes = 0;
-  const end = taken.findIndex((one) => {
-    if (one.kind === 'invocation') bytes += one.secretBytes;
-    return bytes > LEASE_SECRET_MAX_BYTES;
-  });
-  return end < 0 ? taken : taken.slice(0, Math.max(end, 1));
 }
 
 async function endUnreadable(
@@ -266,7 +249,7 @@ async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
   }
   const { versionId, functionId, functionName, bundleBlobId, bundleSha256, region } = work;
   const owner = { functionId, projectId };
-  const attached = work.secretBytes > 0 ? await options.secretValues.openAll(owner) : [];
+  const attached = work.secretCount > 0 ? await options.secretValues.openAll(owner) : [];
   const invocation = { invocationId: id, versionId, functionName, region };
   const bundle = { bundleBlobId, bundleSha256 };
   const value = {

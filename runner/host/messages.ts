@@ -9,10 +9,8 @@
 
 /** Of a frame from the host, in bytes: a result of 6 MiB with its object fits. */
 export const FROM_HOST_MAX_BYTES = 8 * 1024 * 1024;
-/** Of a frame from the supervisor, in bytes: secrets of 3.1 MiB fit, each byte as six. Ours. */
-export const TO_HOST_MAX_BYTES = 24 * 1024 * 1024;
-/** Of one member. Ours: params of 64 KiB fit many times. */
-const TEXT_MAX_CHARACTERS = 1024 * 1024;
+/** Of a frame from the supervisor, in bytes: secrets of 256 KiB fit, each byte as six. Ours. */
+export const TO_HOST_MAX_BYTES = 2 * 1024 * 1024;
 /** Lines of one log frame. Ours. */
 export const LOG_LINES_MAX = 1_000;
 /** Of one line, in bytes of UTF-8. Ours. */
@@ -198,7 +196,7 @@ function record(value: unknown): Members {
   return value as Members;
 }
 
-function text(members: Members, name: string, charactersMax = TEXT_MAX_CHARACTERS): string {
+function text(members: Members, name: string, charactersMax = TO_HOST_MAX_BYTES): string {
   const value = members[name];
   if (typeof value !== 'string') throw new FrameError(`${name} is no text`);
   if (value.length > charactersMax) throw new FrameError(`${name} is too long`);

@@ -3,9 +3,15 @@
  * removed in the operation that deletes either of them.
  */
 import { must } from '../../../proto/common/must.ts';
-import type { NewSecret, SecretKeyPair, SecretOps, SecretRow } from '../types/functions.ts';
+import type {
+  NewSecret,
+  SecretKeyPair,
+  SecretOps,
+  SecretRow,
+  SecretsMax,
+} from '../types/functions.ts';
 import type { Owned } from '../types/rows.ts';
-import type { InSteps, Read, Transaction } from './steps.ts';
+import type { InSteps, Read, Steps, Transaction } from './steps.ts';
 
 type Attachment = { functionId: string; secretId: string };
 
@@ -16,6 +22,8 @@ export type SecretStatements = {
   read(wanted: Owned): Read<SecretRow | undefined>;
   isNamed(projectId: string, secretKey: string): Read<boolean>;
   countOf(projectId: string): Read<number>;
+  /** Bytes of the project's sealed values, without that one. */
+  bytesBeside(wanted: Owned): Read<number>;
   insert(secret: NewSecret): Read<SecretRow>;
   setValue(change: Omit<NewSecret, 'secretKey'>): void;
   /** False when there is no such secret. */
@@ -45,6 +53,11 @@ function valueOperations(
   sql: SecretStatements,
   { crashPoint }: Transaction,
 ): InSteps<Pick<SecretOps, Exclude<Names, 'attachSecret' | 'detachSecret'>>> {
+  type Value = Pick<NewSecret, 'id' | 'projectId' | 'sealed'>;
+  function* fits({ id, projectId, sealed }: Value, { bytes }: SecretsMax): Steps<boolean> {
+    return (yield* sql.bytesBeside({ id, projectId })) + sealed.length <= bytes;
+  }
+
   return {
     *addSecretKeyPair(pair) {
       const stored = yield* sql.keyPair(pair.projectId);
@@ -58,17 +71,19 @@ function valueOperations(
       const pair = yield* sql.keyPair(projectId);
       if (pair?.id !== keyPairId) return { outcome: 'unknown-key-pair' };
       if (yield* sql.isNamed(projectId, secretKey)) return { outcome: 'name-taken' };
-      if ((yield* sql.countOf(projectId)) >= max) return { outcome: 'too-many' };
+      if ((yield* sql.countOf(projectId)) >= max.count) return { outcome: 'too-many' };
+      if (!(yield* fits(secret, max))) return { outcome: 'too-large' };
       const made = yield* sql.insert(secret);
       crashPoint('create-secret');
       return { outcome: 'written', secret: made };
     },
 
-    *updateSecret(change) {
+    *updateSecret(change, max) {
       const { id, projectId, keyPairId } = change;
       if (!(yield* sql.read({ id, projectId }))) return undefined;
       const pair = yield* sql.keyPair(projectId);
       if (pair?.id !== keyPairId) return { outcome: 'unknown-key-pair' };
+      if (!(yield* fits(change, max))) return { outcome: 'too-large' };
       sql.setValue(change);
       const secret = must(yield* sql.read({ id, projectId }), 'row');
       return { outcome: 'written', secret };

@@ -58,6 +58,10 @@ export function secretStatements(tx: Tx): SecretStatements {
     // Index secrets_by_name.
     isNamed: exists('SELECT 1 FROM secrets WHERE project_id = ? AND secret_key = ?'),
     countOf: number('SELECT COUNT(*) FROM secrets WHERE project_id = ?'),
+    // the length of a value is read without it
+    bytesBeside: number(`
+      SELECT COALESCE(SUM(LENGTH(sealed)), 0) FROM secrets
+      WHERE project_id = @projectId AND id <> @id`),
     insert: returned(`
       INSERT INTO secrets (id, project_id, secret_key, key_pair_id, sealed, created_at, updated_at)
       VALUES (@id, @projectId, @secretKey, @keyPairId, @sealed, @at, @at)

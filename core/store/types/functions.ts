@@ -118,7 +118,11 @@ export type WrittenSecret =
   | { outcome: 'written'; secret: SecretRow }
   | { outcome: 'unknown-key-pair' }
   | { outcome: 'name-taken' }
-  | { outcome: 'too-many' };
+  | { outcome: 'too-many' }
+  | { outcome: 'too-large' };
+
+/** Of one project: its secrets, and the bytes of their sealed values. */
+export type SecretsMax = { count: number; bytes: number };
 
 /** A secret with all that opens it. */
 export type SealedSecret = {
@@ -143,13 +147,12 @@ export type SecretOps = {
   getSecretKeyPair(projectId: string): SecretKeyPair | undefined;
   /** Adds the pair unless the project has one; returns the project's pair. */
   addSecretKeyPair(pair: SecretKeyPair & { at: number }): SecretKeyPair;
-  /** At most `max` secrets per project. */
-  createSecret(secret: NewSecret, max: number): WrittenSecret;
+  createSecret(secret: NewSecret, max: SecretsMax): WrittenSecret;
   getSecret(wanted: Owned): SecretRow | undefined;
   /** Newest first, from behind `before`. */
   listSecrets(page: SecretPage): SecretRow[];
   /** Replaces its value; undefined when there is no such secret. */
-  updateSecret(change: Omit<NewSecret, 'secretKey'>): WrittenSecret | undefined;
+  updateSecret(change: Omit<NewSecret, 'secretKey'>, max: SecretsMax): WrittenSecret | undefined;
   /** Detaches it from all functions, too; false when there is no such secret. */
   deleteSecret(wanted: Owned): boolean;
   /** As listSecrets, for those that are attached to the function. */

@@ -35,8 +35,8 @@ export type LeasedInvocation = Leased<'invocation'> &
     params: string;
     sessionParams: string;
     region: string;
-    /** Of its function's sealed secrets; 0 without any. */
-    secretBytes: number;
+    /** How many secrets its function has. */
+    secretCount: number;
   };
 
 export type LeasedBuild = Leased<'build'> & { entrypoint: string; archiveBlobId: string };

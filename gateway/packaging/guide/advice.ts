@@ -46,7 +46,7 @@ export const ADVICE: Readonly<Record<Reason, string>> = {
   HANDOFF_PENDING: 'Complete or cancel the pending handoff of the session first.',
   TOO_MANY_HANDOFFS: 'Start another session.',
   TOO_MANY_SECRETS:
-    'Wait until an old secret of the webhook has expired; delete or detach one of the functions.',
+    'Wait until an old secret of the webhook has expired; delete a secret, or detach it.',
   LAST_API_KEY: 'Make another key first, or confirm that the project shall have none.',
   TOO_MANY_API_KEYS: 'Revoke a key that is not needed.',
   TOO_MANY_EXTENSIONS: 'Delete an extension, or ask the operator to raise `TABERN_EXTENSIONS_MAX`.',

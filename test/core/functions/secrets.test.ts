@@ -8,7 +8,7 @@ import { must } from '../../../proto/common/must.ts';
 import type { InvocationWork } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import { sealByHand } from '../../support/clients/seal.ts';
 import { faultOf } from '../../support/fault.ts';
-import { type Booted, boot, HOLDER } from '../boot.ts';
+import { type Booted, boot } from '../boot.ts';
 
 const test = suite('core/functions/secrets');
 const MISSING = '01a1fbc0-0000-7000-8000-000000000000';
@@ -208,27 +208,31 @@ test('a project has 100 secrets, a function 50', async () => {
   assert.is(Object.keys(await leased(app, functionId)).length, 50);
 });
 
-test('an answer has as much work as its secrets fit; the rest waits', async () => {
+test('the sealed values of a project have at most 256 KiB together', async () => {
   await using app = await boot();
+  const { secrets } = app.clients;
   const functionId = await app.publish({ name: 'f' });
-  const value = await sealed(app, 'x'.repeat(65_488));
-  for (let at = 0; at < 40; at += 1) {
-    const wanted = { secretKey: `S${at}`, ...value };
-    const { secret } = await app.clients.secrets.createSecret(wanted, app.asProject);
-    const own = { functionId, secretId: must(secret, 'a secret').id };
-    await app.clients.secrets.attachSecret(own, app.asProject);
+  const largest = 'x'.repeat(65_488);
+  for (const name of ['A', 'B', 'C', 'D']) {
+    const secretId = await create(app, name, largest);
+    await secrets.attachSecret({ functionId, secretId }, app.asProject);
   }
-  for (let count = 0; count < 3; count += 1) await app.invoke(functionId);
-  const wanted = { ...HOLDER, kind: 'INVOCATION', max: 3, waitMs: 0 } as const;
-  const seen = new Set<string>();
-  for (let count = 0; count < 3; count += 1) {
-    const { work } = await app.clients.runners.leaseWork(wanted, app.asRunner);
-    assert.is(work.length, 1);
-    const invocation = must(work[0]?.item, 'an item').value as InvocationWork;
-    assert.is(Object.values(byName(invocation)).join('').length, 40 * 65_488);
-    seen.add(invocation.invocationId);
-  }
-  assert.is(seen.size, 3);
+  const refused = async (attempt: Promise<unknown>) => {
+    const { reason, facts } = await faultOf(attempt);
+    assert.equal([reason, facts], ['TOO_MANY_SECRETS', { maxBytes: 262_144 }]);
+  };
+  await refused(create(app, 'E', ''));
+  await create(app, 'E', largest, await otherProject(app));
+  const { data } = await secrets.listSecrets(PAGE, app.asProject);
+  const id = must(data[0], 'a secret').id;
+  const change = async (value: string) =>
+    secrets.updateSecret({ id, ...(await sealed(app, value)) }, app.asProject);
+  await change(largest); // its own value does not count beside the new one
+  await change('x'.repeat(65_488 - 49));
+  await create(app, 'E', 'x');
+  await refused(change(largest));
+  const seen = await leased(app, functionId);
+  assert.is(Object.values(seen).join('').length, 4 * 65_488 - 49);
 });
 
 test('a secret that does not open ends the invocation; the cause has its name', async () => {

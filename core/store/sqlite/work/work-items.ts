@@ -15,11 +15,6 @@ type SessionRow = Pick<LeasedSession, 'id' | 'projectId' | 'params' | 'timeoutMs
   keepAlive: number;
 };
 
-/** Of the sealed values; their length is read without them. */
-const SECRET_BYTES = `(SELECT COALESCE(SUM(LENGTH(sealed)), 0)
-  FROM function_secrets CROSS JOIN secrets ON secrets.id = secret_id
-  WHERE function_secrets.function_id = invocations.function_id)`;
-
 export const workItemStatements = preparedOnce((tx: Tx): WorkItemStatements => {
   const { row } = statements(tx);
   const session = queries(tx).row<[string], SessionRow>(`
@@ -33,7 +28,9 @@ export const workItemStatements = preparedOnce((tx: Tx): WorkItemStatements => {
         invocations.params AS params, invocations.timeout_ms AS timeoutMs,
         invocations.region AS region, functions.name AS functionName, blobs.id AS bundleBlobId,
         blobs.sha256 AS bundleSha256, sessions.params AS sessionParams,
-        invocations.function_id AS functionId, ${SECRET_BYTES} AS secretBytes
+        invocations.function_id AS functionId,
+        (SELECT COUNT(*) FROM function_secrets
+          WHERE function_secrets.function_id = invocations.function_id) AS secretCount
       FROM invocations
       JOIN sessions ON sessions.id = invocations.session_id
       JOIN functions ON functions.id = invocations.function_id
