@@ -41,6 +41,8 @@ const WARNINGS_MAX = 20;
 /** Limit of a run's log, including the line that marks the cut. */
 const LOG_MAX_BYTES = RUN_MAX_BYTES + Buffer.byteLength(MARKER) + LINE_COST_BYTES;
 
+const NO_SECRETS = '{}';
+
 type HostCommand = Exclude<ToHost, { type: 'abort' }>;
 type Running = {
   /** Only the first call counts. */
@@ -92,6 +94,8 @@ export class HostConnection {
   readonly #now = steadyClock();
   #cdpPort = 0;
   #isUsable = true;
+  /** Whether a run of it had secrets: its own output is logged no more. */
+  #hadSecrets = false;
   #retired: string | undefined;
   /** Runs that have not been sent to the host yet. */
   #preparing = 0;
@@ -172,6 +176,7 @@ export class HostConnection {
       }, KILL_AFTER_MS);
     };
     this.#running.set(order.id, running);
+    this.#hadSecrets ||= order.type === 'invoke' && order.secretsJson !== NO_SECRETS;
     this.#send(order);
     running.listening = onAbort(signal, abort);
     if (this.#cause !== undefined) this.#failAll(this.#cause, '');
@@ -258,7 +263,8 @@ export class HostConnection {
     this.#isUsable = false;
     const { log } = this.#deps;
     const cut = [...this.#running.values()].some(({ isSettled }) => !isSettled);
-    if (cut) log.warn({ cause, said: said.slice(-2_000) }, 'a function host was lost');
+    const shown = this.#hadSecrets ? 'not shown: it had secrets' : said.slice(-2_000);
+    if (cut) log.warn({ cause, said: shown }, 'a function host was lost');
     for (const [id, running] of this.#running) {
       const failure = { ...NO_OUTCOME, message: `the function's process was lost: ${cause}` };
       this.#finish(id, running, running.isAborted ? { type: 'aborted' } : failure);

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openLog } from '../../../proto/common/log.ts';
+import { type Log, openLog } from '../../../proto/common/log.ts';
 import type { Bundle } from '../../../runner/functions/bundle-cache.ts';
 import { type Hosts, type InvokeOutcome, openHosts } from '../../../runner/functions/hosts.ts';
 import { node, type Runtime } from '../../../runner/functions/runtime.ts';
@@ -61,6 +61,8 @@ export type YardOptions = {
   /** Where connections to a browser end; nowhere when absent. */
   relay?: UpgradeHandler;
   memoryMaxBytes?: number;
+  /** Of the runner; silent when absent. */
+  log?: Log;
 };
 
 export async function openYard(
@@ -70,9 +72,10 @@ export async function openYard(
   const dir = await mkdtemp(join(tmpdir(), 'yard-'));
   const jail = typeof sandbox === 'string' ? await openJail({ sandbox, log }) : sandbox;
   const { spares = 0, isolation = 'warm', runtime = node(), relay = NOWHERE } = options;
-  const { memoryMaxBytes } = options;
+  const { memoryMaxBytes, log: ofHosts = log } = options;
   const limits = memoryMaxBytes === undefined ? {} : { memoryMaxBytes };
-  const hosts = openHosts({ jail, runtime, isolation, runDir: dir, spares, log, ...limits });
+  const kept = { jail, runtime, isolation, runDir: dir, spares, log: ofHosts };
+  const hosts = openHosts({ ...kept, ...limits });
   const bundle = async (source: string): Promise<Bundle> => {
     const sha256 = createHash('sha256').update(source).digest('hex');
     const path = join(dir, `${sha256}.mjs`);

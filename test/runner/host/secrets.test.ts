@@ -1,7 +1,9 @@
 /** Masks of secrets: every form of a value, whole values at a cut, and the cost of many values. */
 import { inspect } from 'node:util';
+import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { must } from '../../../proto/common/must.ts';
 import { LineSink } from '../../../runner/host/console.ts';
 import { explain } from '../../../runner/host/errors.ts';
 import { LINE_MAX_BYTES } from '../../../runner/host/messages.ts';
@@ -13,6 +15,7 @@ const test = suite('runner/host/secrets');
 const TOKEN = 'tok-51ab"\\\'/é';
 const KEY = '-----BEGIN KEY-----\n  MIIEvQIBADANBg\nkqhkiG9w0\nab\n-----END KEY-----\n';
 const SECRETS = { TOKEN, KEY, SHORT: 'abc', PIN: '1234' };
+const NAMED = Object.entries(SECRETS).map(([secretKey, value]) => ({ secretKey, value }));
 
 const mask = (text: string) => openMask(SECRETS).cut(text, LINE_MAX_BYTES);
 
@@ -31,8 +34,12 @@ function jsonOf({ outcome }: Ran): string | undefined {
 
 test('secrets are read by name, and have no other members', () => {
   const secrets = readSecrets('{"A":"1","__proto__":"2","constructor":"3"}');
-  assert.equal(Object.keys(secrets), ['A', '__proto__', 'constructor']);
-  assert.is(secrets['__proto__'], '2');
+  const entries = [
+    ['A', '1'],
+    ['__proto__', '2'],
+    ['constructor', '3'],
+  ];
+  assert.equal(Object.entries(secrets), entries);
   assert.is(readSecrets('{}')['toString'], undefined);
 });
 
@@ -101,7 +108,7 @@ test('an error is masked in its name, message and stack, also when it is no erro
 
 test('a handler reads its secrets, and its lines and its error show none', async () => {
   await using yard = await openYard();
-  const secrets = Object.entries(SECRETS).map(([secretKey, value]) => ({ secretKey, value }));
+  const secrets = NAMED;
   const read = await yard.run(
     `console.log(ctx.secrets.TOKEN, ctx); console.error(ctx.secrets.KEY);
      process.stdout.write(JSON.stringify(ctx.secrets) + '\\n');
@@ -115,7 +122,7 @@ test('a handler reads its secrets, and its lines and its error show none', async
   assert.not.ok(/51ab|MIIEv|1234/.test(lines), lines);
   assert.ok(lines.startsWith('*** {'));
 
-  const thrown = await yard.run('throw new Error(`bad ${ctx.secrets.TOKEN}`);', { secrets });
+  const thrown = await yard.run("throw new Error('bad ' + ctx.secrets.TOKEN);", { secrets });
   assert.ok(thrown.outcome.type === 'failure');
   assert.is(thrown.outcome.message, 'bad ***');
   assert.not.ok(/51ab/.test(thrown.outcome.stack));
@@ -141,6 +148,28 @@ test('the next run on the thread has its own secrets, or none', async () => {
     [first, second].map(({ lines }) => lines[0]?.message),
     ['***', 'value of the first'],
   );
+});
+
+test('what a host with secrets wrote past its console is in no log of the runner', async () => {
+  const logged: string[] = [];
+  const write = (line: string): void => void logged.push(line);
+  await using yard = await openYard('auto', { log: pino({ level: 'debug' }, { write }) });
+  const said = async (secrets: typeof NAMED): Promise<string> => {
+    const body = `const { Session } = await import('node:inspector');
+      const { writeSync } = await import('node:fs');
+      writeSync(2, 'raw ' + (ctx.secrets.TOKEN ?? 'output') + '\\n');
+      const session = new Session();
+      session.connectToMainThread();
+      session.post('Runtime.evaluate', { expression: 'process.reallyExit(3)' });
+      await new Promise(() => {});`;
+    const projectId = `project-${secrets.length}`;
+    const { outcome } = await yard.run(body, { projectId, secrets });
+    assert.ok(outcome.type === 'failure' && /was lost/.test(outcome.message));
+    const lost = logged.splice(0).find((line) => line.includes('a function host was lost'));
+    return must(lost, 'the line of the loss');
+  };
+  assert.match(await said([]), /raw output/);
+  assert.not.match(await said(NAMED), /raw|tok-51/);
 });
 
 test('the largest secrets of a function reach its handler', async () => {
