@@ -137,8 +137,9 @@ async function all(input: Readable): Promise<Buffer> {
 
 /** A line of the terminal. Without an output, readline echoes nothing. */
 async function typed(name: string): Promise<Buffer> {
-  process.stderr.write(`value of ${plain(name)} (not shown): `);
   const lines = createInterface({ input: process.stdin, terminal: true });
+  // after readline has turned the terminal's own echo off
+  process.stderr.write(`value of ${plain(name)} (not shown): `);
   try {
     const closed = once(lines, 'close').then(() => '');
     const [line = ''] = await Promise.race([once(lines, 'line'), closed.then((text) => [text])]);
