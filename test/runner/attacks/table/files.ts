@@ -81,7 +81,7 @@ export const files: readonly Attack[] = [
       };
       const below = (dir) => readdirSync(dir, { recursive: true }).map((name) => dir + '/' + name);
       const pids = () => readdirSync('/proc').filter(Number).flatMap((pid) =>
-        ['environ', 'cmdline', 'mem'].map((file) => '/proc/' + pid + '/' + file));
+        ['environ', 'cmdline'].map((file) => '/proc/' + pid + '/' + file));
       return all({
         ctx: () => search([ctx.secrets.VICTIM ?? '', ...Object.values(ctx.secrets)]),
         env: () => search(Object.values(process.env)),
@@ -91,6 +91,48 @@ export const files: readonly Attack[] = [
         processes: () => search(pids().map(readable)),
       });`,
     ending: refused,
+  },
+  {
+    name: 'find such a secret in the memory of the runner and of other hosts',
+    body: `const { openSync, readSync, readFileSync, readdirSync } = builtin('fs');
+      const victim = ['a-secret', 'of-the-victim'].join('-');
+      const part = Buffer.alloc(1 << 20);
+      const search = (pid) => {
+        const memory = openSync('/proc/' + pid + '/mem');
+        const read = (at, end) => {
+          try { return readSync(memory, part, 0, Math.min(part.length, end - at), at); }
+          catch { return 0; }
+        };
+        for (const line of readFileSync('/proc/' + pid + '/maps', 'latin1').split('\\n')) {
+          const [begin, end] = (/^(\\w+-\\w+) rw/.exec(line)?.[1] ?? '').split('-')
+            .map((text) => parseInt(text, 16));
+          for (let at = begin; at < end; at += part.length - victim.length) {
+            const length = read(at, end);
+            if (length === 0) break;
+            if (part.subarray(0, length).includes(victim)) return 'found';
+          }
+        }
+        throw new Error('nothing');
+      };
+      const parentOf = (pid) => {
+        try {
+          const stat = readFileSync('/proc/' + pid + '/stat', 'latin1');
+          return Number(stat.split(') ')[1].split(' ')[1]);
+        }
+        catch { return 0; }
+      };
+      const hosts = () => readdirSync('/proc').map(Number)
+        .filter((pid) => pid !== process.pid && parentOf(pid) === params.pid);
+      const found = (pid) => {
+        try { return search(pid); } catch { return undefined; }
+      };
+      return all({ runner: () => search(params.pid),
+        hosts: () => {
+          if (!hosts().some(found)) throw new Error('nothing');
+          return 'found';
+        } });`,
+    ending: refused,
+    hasControl: true,
   },
   {
     name: 'find the existence, size and age of files',
