@@ -1,12 +1,15 @@
 /**
- * Each statement of the console finds its rows by an index, in the order of the list, on a store
- * with many rows and their statistics: none reads a whole table, none sorts.
+ * Each statement of the console and of secrets finds its rows by an index, in the order of the
+ * list, on a store with many rows and their statistics: none reads a whole table, none sorts.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { auditOps } from '../../../core/store/sqlite/console/audit.ts';
 import { consoleOps } from '../../../core/store/sqlite/console/console.ts';
 import { operatorViewOps } from '../../../core/store/sqlite/console/operator.ts';
+import type { Tx } from '../../../core/store/sqlite/engine/transaction.ts';
+import { secretStatements, secretViews } from '../../../core/store/sqlite/secrets.ts';
+import { workItemStatements } from '../../../core/store/sqlite/work/work-items.ts';
 import { sized } from '../../support/whole.ts';
 import { addFunctions, addInvocations, addSessions, openLists } from './projects.ts';
 
@@ -25,8 +28,11 @@ const MAY_SORT = [
   /COUNT\(\*\) AS count .* LIMIT \d+\) .*GROUP BY 1, 2$/,
 ];
 
-/** All statements that the operations prepare. */
-function statementsOf(lists: ReturnType<typeof openLists>): string[] {
+/** All statements that operations prepare. */
+function statementsOf(
+  lists: ReturnType<typeof openLists>,
+  operations: readonly ((tx: Tx) => unknown)[],
+): string[] {
   const seen: string[] = [];
   const { db } = lists;
   const watching = {
@@ -38,9 +44,7 @@ function statementsOf(lists: ReturnType<typeof openLists>): string[] {
     exec: () => undefined,
   };
   const tx = { db: watching as never, wake: () => undefined, crashPoint: () => undefined };
-  consoleOps(tx);
-  auditOps(tx);
-  operatorViewOps(tx);
+  for (const prepare of operations) prepare(tx);
   return seen;
 }
 
@@ -64,7 +68,7 @@ test('no statement reads a table from its beginning, and none sorts a list', asy
   assert.ok(of);
   addInvocations(lists, projectId, { of, from: 0, count: ROWS });
   db.exec('ANALYZE');
-  const statements = statementsOf(lists);
+  const statements = statementsOf(lists, [consoleOps, auditOps, operatorViewOps]);
   assert.ok(statements.length > 10);
   for (const sql of statements) {
     const plan = planOf(lists, sql);
@@ -80,6 +84,47 @@ test('no statement reads a table from its beginning, and none sorts a list', asy
     if (!/LIMIT @limit/.test(sql) || /FROM session_(?:metadata|labels) AS found/.test(sql))
       continue;
     assert.match(plan, /\(created_at,id\)>\(\?,\?\) AND \(created_at,id\)<\(\?,\?\)/, sql);
+  }
+});
+
+/** They sort what is attached to one function: at most 50. */
+const SORT_ATTACHED = /FROM function_secrets CROSS JOIN secrets/;
+
+test('the statements of secrets, and the one of a lease, read no table whole', async () => {
+  await using lists = openLists();
+  const { projectId, db } = lists;
+  addSessions(lists, projectId, 1_000);
+  const projects = [projectId];
+  for (let n = 0; n < 50; n++) projects.push(await lists.addProject(`project-${n}`));
+  for (const [at, project] of projects.entries()) {
+    const names = Array.from({ length: 20 }, (_, n) => `title-${at}-${n}`);
+    const [of] = addFunctions(lists, project, names);
+    if (at === 0 && of) addInvocations(lists, project, { of, from: 0, count: 1_000 });
+    db.exec(`
+      INSERT INTO secret_key_pairs (id, project_id, public_key, private_key, created_at)
+      VALUES ('pair-${at}', '${project}', x'00', x'00', 0);
+      WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < 99)
+      INSERT INTO secrets
+        (id, project_id, secret_key, key_pair_id, sealed, created_at, updated_at)
+      SELECT 'secret-${at}-' || printf('%03d', n), '${project}', 'S' || n, 'pair-${at}',
+        zeroblob(48), 0, 0 FROM numbers;
+      INSERT INTO function_secrets (function_id, secret_id)
+      SELECT functions.id, secrets.id FROM functions
+      JOIN secrets ON secrets.project_id = functions.project_id
+      WHERE functions.project_id = '${project}' AND secrets.secret_key < 'S5'`);
+  }
+  db.exec('ANALYZE');
+  const of = [secretViews, secretStatements, workItemStatements];
+  const statements = statementsOf(lists, of).filter((sql) => /\bsecret|attached/.test(sql));
+  assert.ok(statements.length > 10);
+  for (const sql of statements) {
+    if (sql.startsWith('INSERT')) continue;
+    const plan = planOf(lists, sql);
+    assert.not.match(plan, /SCAN|AUTOMATIC|ANY\(/, `${sql}\n${plan}`);
+    // a page examines no row of another project
+    if (/FROM secrets WHERE .* LIMIT @limit/.test(sql))
+      assert.match(plan, /\(project_id=\? AND id<\?\)/, `${sql}\n${plan}`);
+    if (!SORT_ATTACHED.test(sql)) assert.not.match(plan, /TEMP B-TREE/, `${sql}\n${plan}`);
   }
 });
 
