@@ -47,6 +47,7 @@ import { uploadSlots } from './routes/files/upload-limits.ts';
 import { isSessionUpload, UPLOADS_ROUTE, uploadFile } from './routes/files/uploads.ts';
 import { health, ready } from './routes/health.ts';
 import { INVOKE_ROUTE, preferWait } from './routes/invoke.ts';
+import { addMcp } from './routes/mcp/route.ts';
 import { addOneShots } from './routes/one-shots.ts';
 import { describe } from './routes/openapi.ts';
 import { addDiscovery } from './routes/sessions/discovery.ts';
@@ -95,7 +96,7 @@ export function openApp(deps: GatewayDeps): Koa<State> {
 }
 
 /** Hand-written routes come first: parameters of generated ones would match some of their paths. */
-function routes(deps: Omit<GatewayDeps, 'guard' | 'log'>): Middleware {
+function routes(deps: Omit<GatewayDeps, 'guard'>): Middleware {
   const { clients, publicUrl, draining } = deps;
   const registry = readContract();
   const operations = operationsOf(registry);
@@ -125,6 +126,7 @@ function routes(deps: Omit<GatewayDeps, 'guard' | 'log'>): Middleware {
   router.post(UPLOADS_ROUTE, uploadFile(deps, enter));
   addOneShots(router);
   router.post(INVOKE_ROUTE, preferWait({ clients, operations, draining }));
+  addMcp(router, { ...deps, operations });
   addConsole(router, deps);
   for (const operation of operations) {
     if (deps.console === undefined && !isPublished(operation)) continue;

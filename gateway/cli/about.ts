@@ -1,8 +1,8 @@
 /** Commands about the program itself. */
 
-import { readFileSync } from 'node:fs';
 import { columns } from '../../proto/common/text-table.ts';
 import { environment } from '../config.ts';
+import { VERSION } from '../process/version.ts';
 import { type Command, flag } from './command.ts';
 import { completionScript } from './completion.ts';
 import { shownSettings } from './settings/apply.ts';
@@ -30,7 +30,7 @@ export function about(every: () => readonly Command[]): readonly Command[] {
       example: 'tabern version',
       kind: 'local',
       run: async () => {
-        process.stdout.write(`${version()}\n`);
+        process.stdout.write(`${VERSION}\n`);
         return 0;
       },
     },
@@ -45,11 +45,4 @@ export function about(every: () => readonly Command[]): readonly Command[] {
       },
     },
   ];
-}
-
-const PACKAGE = new URL('../../package.json', import.meta.url);
-
-export function version(): string {
-  const { version } = JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string };
-  return version;
 }

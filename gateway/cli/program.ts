@@ -1,7 +1,7 @@
 /** The command table as a parser, with its help. */
 import { Command as Parser } from 'commander';
 import { environment } from '../config.ts';
-import { version } from './about.ts';
+import { VERSION } from '../process/version.ts';
 import { type Command, wordsOf } from './command.ts';
 import { flagsOf, rolesOf, settingsOf } from './flags.ts';
 import { applySettings, checkSettings } from './settings/apply.ts';
@@ -26,7 +26,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
 export function parser(onEnd: (code: number) => void): Parser {
   const program = new Parser('tabern')
     .description('Remote browser sessions, published functions and signed webhooks.')
-    .version(version(), '-v, --version')
+    .version(VERSION, '-v, --version')
     .showHelpAfterError('see `--help` of the command for its usage')
     .exitOverride()
     .addHelpText('after', `${exampleOf('tabern serve --port 8080')}\n${EXIT_CODES}`);

@@ -54,7 +54,9 @@ export function requestIdOf(request: IncomingMessage): string {
 }
 
 /** Requests below these paths require a key; others do not. */
-const KEYED = ['/v1', '/console/api/v1'];
+const KEYED = ['/v1', '/console/api/v1', '/mcp'];
+/** Not by a login: only programs send requests there. */
+const KEY_ONLY = '/mcp';
 /** Requests below it require the token of a link to one session. */
 export const SHARED = '/console/api/v1/shared';
 const SHARE_HEADER = 'x-tabern-share';
@@ -72,7 +74,8 @@ export function auth({
   return async (ctx, next) => {
     if (!KEYED.some((base) => isBelow(ctx.path, base))) return next();
     const isShared = hasConsole && isBelow(ctx.path, SHARED);
-    const isKeyless = hasConsole && !isShared && !hasKey(ctx.req);
+    const takesLogin = hasConsole && !isShared && !isBelow(ctx.path, KEY_ONLY);
+    const isKeyless = takesLogin && !hasKey(ctx.req);
     const login = isKeyless ? loginOf(ctx.req, place) : undefined;
     if (login !== undefined) {
       checkSameOrigin(ctx.req, place);

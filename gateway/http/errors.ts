@@ -20,13 +20,16 @@ const RETRY_AFTER_MAX_S = 60;
 /** After an answer to malformed HTTP, the connection is closed after this. Ours. */
 const CLOSE_DELAY_MS = 1_000;
 
+/** RFC 9110 11.6.1: the key in a header of its own, or as a bearer. */
+const CHALLENGES = 'ApiKey realm="tabern", Bearer realm="tabern"';
+
 type Answer = { status: number; headers: OutgoingHttpHeaders; body: string };
 
 /** The Fault as an HTTP answer. */
 export function answerOf(fault: Fault, method: string): Answer {
   const { http: status, retry, retryAfterS } = fault.row;
   const headers: OutgoingHttpHeaders = { 'content-type': 'application/json; charset=utf-8' };
-  if (status === 401) headers['www-authenticate'] = 'ApiKey realm="tabern"';
+  if (status === 401) headers['www-authenticate'] = CHALLENGES;
   if (typeof fault.facts['allow'] === 'string') headers['allow'] = fault.facts['allow'];
   if (status === 426) Object.assign(headers, { upgrade: 'websocket', connection: 'upgrade' });
   // The rest of a request that is too slow is not read.

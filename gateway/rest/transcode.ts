@@ -4,7 +4,7 @@
  * of the domain.
  */
 import type { IncomingMessage } from 'node:http';
-import type { DescField, DescMethod } from '@bufbuild/protobuf';
+import type { DescField, DescMethod, JsonValue } from '@bufbuild/protobuf';
 import type { RouterContext, RouterMiddleware } from '@koa/router';
 import { must } from '../../proto/common/must.ts';
 import { ignoredMetadata } from '../../proto/json/ignored-members.ts';
@@ -24,7 +24,7 @@ import { callerOf, jsonName, type Operation, render } from './operations.ts';
 /** An unknown parameter's name is truncated to this in the error. */
 const NAME_SHOWN_CHARS = 64;
 
-type TranscodeDeps = {
+export type TranscodeDeps = {
   clients: Clients;
   publicUrl: string | undefined;
   /** Aborts when the gateway closes. */
@@ -37,12 +37,9 @@ export function routeOf(template: string): string {
 }
 
 /** The handler of one annotated RPC. */
-export function transcoder(
-  operation: Operation,
-  { clients, publicUrl, draining }: TranscodeDeps,
-): RouterMiddleware<State> {
-  const { method, status, responseField, links, texts, closed } = operation;
-  const call = callerOf(clients, method);
+export function transcoder(operation: Operation, deps: TranscodeDeps): RouterMiddleware<State> {
+  const { method, status, texts, closed } = operation;
+  const send = sender(operation, deps);
   const queryFields = queryFieldsOf(operation);
   return async (ctx) => {
     const query = readQuery(new URLSearchParams(ctx.querystring), queryFields);
@@ -51,23 +48,39 @@ export function transcoder(
       ? checkBody(method.input, await readJson(ctx.req, ctx.state), closed, ignored)
       : {};
     const given = { ...query, ...readHeaders(operation, body, ctx.req) };
-    const sent = withTexts(body, texts.request, closed);
-    const request = { ...sent, ...given, ...readPath(operation, ctx) };
+    const path = readPath(operation, ctx);
+    const options = must(ctx.state.call, 'a key');
+    const json = await send({ body, ignored, given, path }, { options, baseUrl: baseUrlOf(ctx) });
+    ctx.status = status;
+    if (status === 204) return;
+    ctx.state.answer = json;
+    ctx.type = 'json';
+    ctx.body = written(json, texts.answer);
+  };
+}
+
+/** A checked request: its body, its query and headers, its path; the body's dropped keys. */
+export type Parts = { body: JsonObject; given: JsonObject; path: JsonObject; ignored: string[] };
+/** `baseUrl`: of links in the answer, without TABERN_PUBLIC_URL. */
+export type Sending = { options(timeoutMs?: number): CallOptions; baseUrl: string };
+
+/** Calls one annotated RPC. The answer is JSON with absolute links; texts are still texts. */
+export function sender(operation: Operation, { clients, publicUrl, draining }: TranscodeDeps) {
+  const { method, responseField, links, texts, closed } = operation;
+  const call = callerOf(clients, method);
+  return async (parts: Parts, { options: callOptions, baseUrl }: Sending): Promise<JsonValue> => {
+    const { body, given, path, ignored } = parts;
+    const request = { ...withTexts(body, texts.request, closed), ...given, ...path };
     const send = (wanted: JsonObject, options: CallOptions) => {
       const metadata = { ...options.metadata, ...ignoredMetadata(ignored) };
       return call(messageOf(method.input, wanted), { ...options, metadata });
     };
-    const callOptions = must(ctx.state.call, 'a key');
     const options = (timeoutMs = operation.timeoutMs) => callOptions(timeoutMs);
     const answer = await waiting(request, { send, options, draining }).catch((error: unknown) => {
       throw 'idempotencyKey' in given ? repeatable(error) : error;
     });
-    ctx.status = status;
-    if (status === 204) return;
-    const json = render(method.output, answer, responseField);
-    ctx.state.answer = links ? absoluteLinks(json, links, publicUrl ?? baseUrlOf(ctx)) : json;
-    ctx.type = 'json';
-    ctx.body = written(ctx.state.answer, texts.answer);
+    const json = operation.status === 204 ? {} : render(method.output, answer, responseField);
+    return links ? absoluteLinks(json, links, publicUrl ?? baseUrl) : json;
   };
 }
 

@@ -49,6 +49,7 @@ const TAGS: readonly Tag[] = [
     description: "CDP connections to sessions, and the discovery addresses of Chrome's own port.",
     has: /^\/(?:$|connect|json|devtools)/,
   },
+  { name: 'Agents', description: 'Tools for agents, over MCP.', has: /^\/mcp\b/ },
   { name: 'Live view', description: 'The page that shows a session.', has: /^\/(?:live|view)\b/ },
   { name: 'Service', description: 'Health and documents.', has: /^/ },
 ];

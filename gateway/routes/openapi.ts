@@ -2,7 +2,6 @@
  * The OpenAPI 3.1 description, generated from the descriptors of the routes, so every route is
  * described. Comments of the contract are the descriptions; hand-written routes add their own.
  */
-import { readFileSync } from 'node:fs';
 import {
   type DescField,
   type DescMessage,
@@ -10,6 +9,7 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { must } from '../../proto/common/must.ts';
+import { VERSION } from '../process/version.ts';
 import { isJsonText } from '../rest/json-texts.ts';
 import { jsonName, type Operation } from '../rest/operations.ts';
 import { commentsOf } from '../rest/proto-comments.ts';
@@ -23,6 +23,7 @@ import { EXTENSIONS_PATHS } from './files/extensions.ts';
 import { UPLOADS_PATHS } from './files/uploads.ts';
 import { HEALTH_PATHS } from './health.ts';
 import { waitingPart } from './invoke.ts';
+import { MCP_PATHS } from './mcp/paths.ts';
 import { contentPart } from './one-shots.ts';
 import { EXAMPLES } from './openapi-examples.ts';
 import { FAILURE, json, keyless, refer } from './openapi-parts.ts';
@@ -31,10 +32,6 @@ import { BROWSER_PATHS } from './sessions/paths.ts';
 import { RECORDINGS_PATHS } from './sessions/recordings.ts';
 import { START_PATHS } from './sessions/stagehand-start.ts';
 
-/** Of this release. */
-const { version: VERSION } = JSON.parse(
-  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
-) as { version: string };
 const ABOUT = 'Remote browser sessions, functions, contexts and webhooks. The guide is at /docs.';
 
 type Schema = { [key: string]: unknown };
@@ -68,6 +65,7 @@ export function describe(
     ...START_PATHS,
     ...UPLOADS_PATHS,
     ...RECORDINGS_PATHS,
+    ...MCP_PATHS,
     ...more,
   });
   for (const operation of operations) {

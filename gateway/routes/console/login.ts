@@ -3,7 +3,6 @@
  * `{"apiKey": "..."}`, or `{"code": "..."}` with the code in the fragment of the link that `tabern
  * console` prints. The answer sets the cookie; scripts of the page cannot read it.
  */
-import { readFileSync } from 'node:fs';
 import type Router from '@koa/router';
 import type { RouterMiddleware } from '@koa/router';
 import type { Context } from 'koa';
@@ -25,12 +24,8 @@ import {
   loginOf,
   setCookie,
 } from '../../http/console-cookie.ts';
+import { VERSION } from '../../process/version.ts';
 import { TOPICS } from './changes.ts';
-
-/** Of this release. */
-const { version: VERSION } = JSON.parse(
-  readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
-) as { version: string };
 
 type LoginDeps = ConsolePlace & { clients: Clients; gatewayToken: string };
 

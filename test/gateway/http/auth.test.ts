@@ -61,7 +61,7 @@ test('a missing, empty or repeated key, or two different ones: 401', async () =>
     const answer = await ask(gateway.url, 'GET', '/v1/contexts', { headers });
     assert.is(answer.status, 401, JSON.stringify(headers));
     assertBody(answer, 'Unauthorized', 'Missing API key. Send it in the X-SVC-API-Key header.');
-    assert.is(answer.headers['www-authenticate'], 'ApiKey realm="tabern"');
+    assert.is(answer.headers['www-authenticate'], 'ApiKey realm="tabern", Bearer realm="tabern"');
   }
   const odd = await ask(gateway.url, 'GET', '/v1/contexts', {
     headers: { 'x-svc-api-key': 'clé' },

@@ -39,6 +39,7 @@ test('/openapi.json needs no key and describes every route, and no other', async
     ...[`get ${content}`, `put ${content}`],
     ...['get /v1/sessions/{sessionId}/downloads', 'post /v1/sessions/{id}/uploads'],
     ...['post /v1/certificates', 'post /v1/extensions', 'post /v1/sessions/start'],
+    'post /mcp',
     'get /v1/sessions/{id}/recording/downloads/{name}',
     ...['get /docs', 'get /docs/api', 'get /docs/{file}', 'get /llms.txt', 'get /llms-full.txt'],
     ...['get /live', 'get /live/status', 'get /live/{file}'],

@@ -106,6 +106,9 @@ export const ROWS: Readonly<Record<string, Row>> = {
   // its runner has no session server here
   ...Object.fromEntries(['', '/connect'].flatMap(discoveryRows)),
 
+  // gateway/routes/mcp: another project's objects
+  'POST /mcp': { body: { jsonrpc: '2.0', id: 1, method: 'tools/list' }, own: 200 },
+
   'GET /v1/projects': { own: 200 },
   'GET /v1/projects/{id}': { path: { id: 'project' }, own: 200 },
   'GET /v1/projects/{id}/usage': { path: { id: 'project' }, own: 200 },
