@@ -24,6 +24,7 @@ import { boot, type Stack } from '../../support/service/stack.ts';
 
 const test = suite('journey/install/examples');
 const LIMIT_MS = 100_000;
+const MCP = 'test/journey/sessions/mcp.test.ts';
 const NO_PROGRAM: ReadonlySet<string> = new Set(['text']);
 
 type Desk = { stack: Stack; site: Site; receiver: Receiver; reader: Reader };
@@ -445,6 +446,11 @@ const PAGES: Readonly<Record<string, readonly Step[]>> = {
       },
     },
     elsewhere('const cdp = await page', 'test/journey/sessions/handoff.test.ts', 'handoffComplete'),
+  ],
+  mcp: [
+    elsewhere('claude mcp add', MCP, 'authorization: `Bearer'),
+    elsewhere('{', MCP, '/mcp`'),
+    elsewhere('npx @modelcontextprotocol/inspector', MCP, 'mcp-inspector'),
   ],
   deployment: [
     shell('sudo apt install', /(?:)/, (code) =>

@@ -33,7 +33,7 @@ export type Envelope = {
 type Logs = { logs: { message: string; timestamp: number; level: string }[]; total: number };
 
 /** A copy of one of test/support/projects, to publish from. */
-export function userProject(name: 'title' | 'title-bb' | 'stagehand'): TempDirectory {
+export function userProject(name: 'title' | 'title-bb' | 'stagehand' | 'mcp'): TempDirectory {
   const dir = tempDirectory();
   cpSync(fileURLToPath(new URL(`${name}/`, PROJECTS)), dir.path, { recursive: true });
   return dir;
