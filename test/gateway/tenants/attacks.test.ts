@@ -1,10 +1,11 @@
 /**
- * The attacks of one project on the labels and certificates of another, with its own valid key:
+ * The attacks of one project on the labels, certificates and secrets of another, with its own valid key:
  * each is refused as for a missing object, and changes nothing.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { otherProjects } from '../../runner/attacks/table/other-projects.ts';
+import { sealByHand } from '../../support/clients/seal.ts';
 import { type Answer, ask, json } from '../sessions/runner.ts';
 import { MISSING, openMatrix } from './matrix.ts';
 import type { Objects, Tenant } from './tenant.ts';
@@ -32,6 +33,10 @@ async function openScene() {
     labels: [NAME],
   });
   assert.is(labelled.status, 200);
+  const attached = await by(victim)('POST', `/v1/functions/${victim.objects.function}/secrets`, {
+    secretId: victim.objects.secret,
+  });
+  assert.is(attached.status, 204);
   const { data } = (await by(victim)('GET', '/v1/labels')).json as {
     data: { id: string; name: string }[];
   };
@@ -45,16 +50,31 @@ async function openScene() {
   };
 }
 
-/** The answer for this object is the one for an object that does not exist. */
-async function looksMissing(
-  { send }: Scene,
-  of: (id: string) => [string, string, object?],
-  id: string,
-) {
+type Of = (id: string) => [string, string, (object | undefined)?];
+
+/** The answer for this object is the one for an object that does not exist. Its status. */
+async function asMissing({ send }: Scene, of: Of, id: string): Promise<number> {
   const masked = ({ status, text }: Answer, own: string) => [status, text.replaceAll(own, '<id>')];
-  const theirs = masked(await send(...of(id)), id);
-  assert.equal(theirs, masked(await send(...of(MISSING.label)), MISSING.label), of(id).join(' '));
-  assert.ok(theirs[0] === 404 || theirs[0] === 400, String(theirs));
+  const answer = await send(...of(id));
+  const missing = masked(await send(...of(MISSING.label)), MISSING.label);
+  assert.equal(masked(answer, id), missing, of(id).join(' '));
+  return answer.status;
+}
+
+/** As asMissing; and it is refused. */
+async function looksMissing(scene: Scene, of: Of, id: string): Promise<void> {
+  const status = await asMissing(scene, of, id);
+  assert.ok(status === 404 || status === 400, String(status));
+}
+
+/** A value, sealed for the project's key pair. */
+async function sealedBy(send: Send) {
+  const { id, publicKey } = (await send('GET', '/v1/secrets/keypair')).json as {
+    id: string;
+    publicKey: string;
+  };
+  const sealed = sealByHand(Buffer.from(publicKey, 'base64'), Buffer.from('a value'));
+  return { keypairId: id, sealedSecretValue: sealed.toString('base64') };
 }
 
 const ACTS: Readonly<Record<Name, (scene: Scene) => Promise<void>>> = {
@@ -120,12 +140,63 @@ const ACTS: Readonly<Record<Name, (scene: Scene) => Promise<void>>> = {
     assert.is(status, 400, text);
     assert.match(text, 'must be a certificate of this project');
   },
+  "read, change or delete another project's secrets": async (scene) => {
+    const { send, victim } = scene;
+    const value = await sealedBy(send);
+    assert.not.match((await send('GET', '/v1/secrets')).text, victim.secret);
+    for (const method of ['GET', 'DELETE', 'PATCH']) {
+      const body = method === 'PATCH' ? value : undefined;
+      const of: Of = (id) => [method, `/v1/secrets/${id}`, body];
+      await looksMissing(scene, of, victim.secret);
+      await looksMissing(scene, of, victim.secret.toUpperCase());
+    }
+  },
+  "attach or detach another project's secret, or see what its function has": async (scene) => {
+    const { attacker, victim } = scene;
+    const of = (functionId: string) => `/v1/functions/${functionId}/secrets`;
+    const own = attacker.objects;
+    for (const secretId of [victim.secret, victim.secret.toUpperCase()]) {
+      await looksMissing(scene, (id) => ['POST', of(own.function), { secretId: id }], secretId);
+      const detach: Of = (id) => ['DELETE', `${of(own.function)}/${id}`];
+      assert.is(await asMissing(scene, detach, secretId), 204);
+    }
+    const { function: theirs } = victim;
+    await looksMissing(scene, (id) => ['GET', of(id)], theirs);
+    for (const secretId of [own.secret, victim.secret]) {
+      await looksMissing(scene, (id) => ['POST', of(id), { secretId }], theirs);
+      await looksMissing(scene, (id) => ['DELETE', `${of(id)}/${secretId}`], theirs);
+    }
+  },
+  "have another project's key pair or secret open with a function of its own": async (scene) => {
+    const { send, asVictim, attacker } = scene;
+    const { keypairId: theirs } = await sealedBy(asVictim);
+    const { keypairId, ...value } = await sealedBy(send);
+    assert.is.not(theirs, keypairId);
+    const secret = `/v1/secrets/${attacker.objects.secret}`;
+    const named = (id: string) => ({ secretKey: 'THEIRS', keypairId: id, ...value });
+    await looksMissing(scene, (id) => ['POST', '/v1/secrets', named(id)], theirs);
+    await looksMissing(scene, (id) => ['PATCH', secret, { keypairId: id, ...value }], theirs);
+  },
+  "take a secret's name from another project, or learn that it has it": async (scene) => {
+    const { send, asVictim, victim } = scene;
+    const { secretKey } = (await asVictim('GET', `/v1/secrets/${victim.secret}`)).json as {
+      secretKey: string;
+    };
+    const made = await send('POST', '/v1/secrets', { secretKey, ...(await sealedBy(send)) });
+    assert.is(made.status, 201, made.text);
+    const { id } = made.json as { id: string };
+    assert.is((await send('DELETE', `/v1/secrets/${id}`)).status, 204);
+  },
 };
 
 /** What the victim has. */
-async function stateOf({ asVictim }: Scene, { session, certificate }: Objects): Promise<string[]> {
+async function stateOf({ asVictim }: Scene, objects: Objects): Promise<string[]> {
+  const { session, certificate, secret } = objects;
   const paths = [`/v1/sessions/${session}`, '/v1/labels', `/v1/sessions?label=${NAME}`];
-  const more = ['/v1/certificates', `/v1/certificates/${certificate}`];
+  const more = [
+    ...['/v1/certificates', `/v1/certificates/${certificate}`],
+    ...['/v1/secrets', `/v1/secrets/${secret}`, `/v1/functions/${objects.function}/secrets`],
+  ];
   const answers = await Promise.all([...paths, ...more].map((path) => asVictim('GET', path)));
   return answers.map(({ status, text }) => `${status} ${text}`);
 }
@@ -135,6 +206,7 @@ test(`${otherProjects.length} attacks on another project's objects are refused`,
   for (const { name } of otherProjects) {
     const before = await stateOf(scene, scene.victim);
     assert.ok(before.every((answer) => answer.startsWith('200 ')) && before[2]?.includes(NAME));
+    assert.match(before.at(-1) ?? '', String(scene.victim.secret), 'attached');
     await ACTS[name](scene);
     assert.equal(await stateOf(scene, scene.victim), before, name);
   }

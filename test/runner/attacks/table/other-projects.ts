@@ -16,4 +16,11 @@ export const otherProjects = [
   { name: "take a label's name from another project, or learn that it has it", ...overRest },
   { name: "read or delete another project's certificates", ...overRest },
   { name: "have a session or a function trust another project's certificate", ...overRest },
+  { name: "read, change or delete another project's secrets", ...overRest },
+  { name: "attach or detach another project's secret, or see what its function has", ...overRest },
+  {
+    name: "have another project's key pair or secret open with a function of its own",
+    ...overRest,
+  },
+  { name: "take a secret's name from another project, or learn that it has it", ...overRest },
 ] as const satisfies readonly Attack[];
