@@ -51,7 +51,9 @@ export function openAudit(options: {
     if (login === undefined || !isChange(operation)) return undefined;
     if (who.kind === 'project' && login.kind !== 'operator') changes.take(who.projectId);
     const id = newId();
-    const objectId = idIn(request);
+    const named = idIn(request);
+    // the object of a creation is what it makes, and not the other one that its request names
+    const objectId = operation.startsWith('create') ? null : named;
     const projectId = who.kind === 'project' ? who.projectId : null;
     const address = (call.metadata['x-console-address'] ?? '').slice(0, ADDRESS_MAX_CHARS);
     const by = { login: login.kind, keyId: login.keyId ?? null, address };
@@ -60,7 +62,7 @@ export function openAudit(options: {
       /** A failure is logged: the change is made, and its event is stored. */
       async end({ answer, error }) {
         const outcome = error === undefined ? 'OK' : asFault(error).reason;
-        const found = { objectId: idOf(answer), projectId: projectOf(answer) };
+        const found = { objectId: idOf(answer) ?? named, projectId: projectOf(answer) };
         await store.endAuditEvent({ id, outcome, ...found }).catch((reason: unknown) => {
           log.error({ err: reason, auditId: id }, 'storing the outcome of an audit event failed');
         });

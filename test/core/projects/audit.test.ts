@@ -9,6 +9,7 @@ import { must } from '../../../proto/common/must.ts';
 import type { AuditEvent } from '../../../proto/gen/tabern/v1/operator_console.pb.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import { SERVICES } from '../../../proto/rpc/services.ts';
+import { sealByHand } from '../../support/clients/seal.ts';
 import { purgeAt } from '../../support/core/retention.ts';
 import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
@@ -79,6 +80,37 @@ test('a change by a login is an event with who, what, where from and the outcome
     assert.is(createdAt?.getTime(), app.clock.now());
   }
   assert.not.match(JSON.stringify(events), /very private name/);
+});
+
+test('changes of secrets are events with their ids, without a name or a value', async () => {
+  await using app = await boot();
+  const { secrets } = app.clients;
+  const caller = byLogin(await logIn(app, 'code'));
+  const functionId = await app.publish({ name: 'f' });
+  const { id: keypairId, publicKey } = await secrets.getSecretsKeypair({}, caller);
+  const value = Buffer.from('a value that is marked');
+  const sealedSecretValue = sealByHand(Buffer.from(publicKey, 'base64'), value).toString('base64');
+  const sealed = { keypairId, sealedSecretValue };
+  const { secret } = await secrets.createSecret({ secretKey: 'MARKED_NAME', ...sealed }, caller);
+  const id = must(secret, 'a secret').id;
+  await secrets.updateSecret({ id, ...sealed }, caller);
+  await secrets.attachSecret({ functionId, secretId: id }, caller);
+  await secrets.detachSecret({ functionId, secretId: id }, caller);
+  await secrets.deleteSecret({ id }, caller);
+  await faultOf(secrets.updateSecret({ id, ...sealed }, caller));
+
+  const events = await eventsOf(app, app.asProject);
+  assert.equal(events.map(shown), [
+    ['updateSecret', 'code', 'RESOURCE_NOT_FOUND', id],
+    ['deleteSecret', 'code', 'OK', id],
+    ['detachSecret', 'code', 'OK', functionId],
+    ['attachSecret', 'code', 'OK', functionId],
+    ['updateSecret', 'code', 'OK', id],
+    ['createSecret', 'code', 'OK', id],
+  ]);
+  const text = JSON.stringify(events);
+  for (const part of ['MARKED_NAME', 'marked', sealedSecretValue])
+    assert.not.ok(text.includes(part));
 });
 
 test('reads by a login, and changes by an API key or the token, are no events', async () => {
