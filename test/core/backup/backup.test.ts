@@ -12,9 +12,11 @@ import { offlineBackup } from '../../../core/maintenance/backup/offline.ts';
 import { restoreBackup } from '../../../core/maintenance/backup/restore.ts';
 import { ConfigError } from '../../../proto/common/env.ts';
 import { openLog } from '../../../proto/common/log.ts';
+import type { InvocationWork } from '../../../proto/gen/tabern/v1/runners.pb.ts';
+import { sealedFor } from '../../support/clients/seal.ts';
 import { faultOf } from '../../support/fault.ts';
 import { tempDirectory } from '../../support/temp.ts';
-import { type Booted, boot, configOn, KEY } from '../boot.ts';
+import { type Booted, boot, configOn, HOLDER, KEY } from '../boot.ts';
 
 const test = suite('core/backup');
 const asProject = { metadata: { 'x-svc-api-key': KEY } };
@@ -74,6 +76,35 @@ test('a restored directory has all data of the backup, and serves', async () => 
   const chunks = [];
   for await (const { chunk } of blob) chunks.push(chunk);
   assert.is(String(Buffer.concat(chunks)), 'some bytes of an archive');
+});
+
+test('a restored core opens the secrets of functions; a backup has them only sealed', async () => {
+  const value = 'a-value-that-is-marked-9d21';
+  await using app = await boot();
+  const { secrets } = app.clients;
+  const functionId = await app.publish({ name: 'keeper' });
+  const pair = await secrets.getSecretsKeypair({}, asProject);
+  const given = sealedFor(pair, value);
+  const { secret } = await secrets.createSecret({ secretKey: 'TOKEN', ...given }, asProject);
+  const secretId = secret?.id ?? '';
+  await secrets.attachSecret({ functionId, secretId }, asProject);
+  await app.invoke(functionId);
+  const tar = await taken(app);
+  assert.not.ok(tar.includes(value));
+
+  await using target = tempDirectory();
+  const dataDir = join(target.path, 'restored');
+  await restoreBackup({ bytes: streamOf(tar), dataDir });
+  await using core = await coreOn(dataDir, app.clock.now);
+  const { clients } = core;
+  assert.equal(await clients.secrets.getSecretsKeypair({}, asProject), pair);
+  const token = readFileSync(join(dataDir, 'keys', 'runner.token'), 'utf8').trim();
+  const asRunner = { metadata: { authorization: `Bearer ${token}` } };
+  await clients.runners.registerRunner(HOLDER, asRunner);
+  const wanted = { ...HOLDER, kind: 'INVOCATION', max: 1, waitMs: 0 } as const;
+  const { work } = await clients.runners.leaseWork(wanted, asRunner);
+  const invocation = work[0]?.item?.value as InvocationWork;
+  assert.equal(invocation.secrets, [{ secretKey: 'TOKEN', value }]);
 });
 
 test('with concurrent writers each restored row has its blob', async () => {

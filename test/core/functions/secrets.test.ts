@@ -6,7 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
 import type { InvocationWork } from '../../../proto/gen/tabern/v1/runners.pb.ts';
-import { sealByHand } from '../../support/clients/seal.ts';
+import { sealedFor } from '../../support/clients/seal.ts';
 import { faultOf } from '../../support/fault.ts';
 import { type Booted, boot } from '../boot.ts';
 
@@ -16,10 +16,7 @@ const PAGE = { limit: undefined, cursor: undefined, startAt: undefined, endAt: u
 
 /** A value as a client seals it. */
 async function sealed(app: Booted, value: string | Buffer, as = app.asProject) {
-  const { id, publicKey } = await app.clients.secrets.getSecretsKeypair({}, as);
-  const plain = Buffer.from(value);
-  const bytes = sealByHand(Buffer.from(publicKey, 'base64'), plain);
-  return { keypairId: id, sealedSecretValue: bytes.toString('base64') };
+  return sealedFor(await app.clients.secrets.getSecretsKeypair({}, as), value);
 }
 
 async function create(app: Booted, secretKey: string, value: string | Buffer, as = app.asProject) {

@@ -8,6 +8,7 @@ import * as assert from 'uvu/assert';
 import { checkData, checkRoom } from '../../../core/maintenance/doctor.ts';
 import type { Finding } from '../../../proto/common/diagnostics.ts';
 import type { Env } from '../../../proto/common/env.ts';
+import { sealedFor } from '../../support/clients/seal.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { boot } from '../boot.ts';
 
@@ -30,6 +31,9 @@ const wrong = (found: readonly Finding[]) =>
 test('a directory in use, and a missing one, have no problem', async () => {
   await using app = await boot();
   await app.upload('bytes');
+  const { secrets } = app.clients;
+  const sealed = sealedFor(await secrets.getSecretsKeypair({}, app.asProject), 'value');
+  await secrets.createSecret({ secretKey: 'TOKEN', ...sealed }, app.asProject);
   const found = await look(app.dir, app.clock.now);
   assert.equal(wrong(found), [], JSON.stringify(found));
   assert.equal(

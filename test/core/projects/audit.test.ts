@@ -9,7 +9,7 @@ import { must } from '../../../proto/common/must.ts';
 import type { AuditEvent } from '../../../proto/gen/tabern/v1/operator_console.pb.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import { SERVICES } from '../../../proto/rpc/services.ts';
-import { sealByHand } from '../../support/clients/seal.ts';
+import { sealedFor } from '../../support/clients/seal.ts';
 import { purgeAt } from '../../support/core/retention.ts';
 import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
@@ -87,10 +87,8 @@ test('changes of secrets are events with their ids, without a name or a value', 
   const { secrets } = app.clients;
   const caller = byLogin(await logIn(app, 'code'));
   const functionId = await app.publish({ name: 'f' });
-  const { id: keypairId, publicKey } = await secrets.getSecretsKeypair({}, caller);
-  const value = Buffer.from('a value that is marked');
-  const sealedSecretValue = sealByHand(Buffer.from(publicKey, 'base64'), value).toString('base64');
-  const sealed = { keypairId, sealedSecretValue };
+  const pair = await secrets.getSecretsKeypair({}, caller);
+  const sealed = sealedFor(pair, 'a value that is marked');
   const { secret } = await secrets.createSecret({ secretKey: 'MARKED_NAME', ...sealed }, caller);
   const id = must(secret, 'a secret').id;
   await secrets.updateSecret({ id, ...sealed }, caller);
@@ -109,7 +107,7 @@ test('changes of secrets are events with their ids, without a name or a value', 
     ['createSecret', 'code', 'OK', id],
   ]);
   const text = JSON.stringify(events);
-  for (const part of ['MARKED_NAME', 'marked', sealedSecretValue])
+  for (const part of ['MARKED_NAME', 'marked', sealed.sealedSecretValue])
     assert.not.ok(text.includes(part));
 });
 

@@ -1,11 +1,11 @@
 /**
- * The attacks of one project on the labels, certificates and secrets of another, with its own valid key:
- * each is refused as for a missing object, and changes nothing.
+ * The attacks of one project on the labels, certificates and secrets of another, with its own valid
+ * key: each is refused as for a missing object, and changes nothing.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { otherProjects } from '../../runner/attacks/table/other-projects.ts';
-import { sealByHand } from '../../support/clients/seal.ts';
+import { sealedFor } from '../../support/clients/seal.ts';
 import { type Answer, ask, json } from '../sessions/runner.ts';
 import { MISSING, openMatrix } from './matrix.ts';
 import type { Objects, Tenant } from './tenant.ts';
@@ -69,12 +69,8 @@ async function looksMissing(scene: Scene, of: Of, id: string): Promise<void> {
 
 /** A value, sealed for the project's key pair. */
 async function sealedBy(send: Send) {
-  const { id, publicKey } = (await send('GET', '/v1/secrets/keypair')).json as {
-    id: string;
-    publicKey: string;
-  };
-  const sealed = sealByHand(Buffer.from(publicKey, 'base64'), Buffer.from('a value'));
-  return { keypairId: id, sealedSecretValue: sealed.toString('base64') };
+  const { json: pair } = await send('GET', '/v1/secrets/keypair');
+  return sealedFor(pair as { id: string; publicKey: string }, 'a value');
 }
 
 const ACTS: Readonly<Record<Name, (scene: Scene) => Promise<void>>> = {

@@ -2,7 +2,7 @@
 import { must } from '../../../proto/common/must.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import { type Booted, blobParts, HOLDER } from '../../core/boot.ts';
-import { sealByHand } from '../../support/clients/seal.ts';
+import { sealedFor } from '../../support/clients/seal.ts';
 import { manifest, zipOf } from '../../support/runner/zips.ts';
 import { authority } from '../../support/servers/certificates.ts';
 import { ask } from '../sessions/runner.ts';
@@ -96,12 +96,10 @@ export async function makeTenant(app: App, key: string): Promise<Tenant> {
 
 /** The body that creates a secret. */
 async function sealedSecret({ clients }: App, as: CallOptions) {
-  const { id: keypairId, publicKey } = await clients.secrets.getSecretsKeypair({}, as);
-  const sealed = sealByHand(Buffer.from(publicKey, 'base64'), Buffer.from('value'));
-  const sealedSecretValue = sealed.toString('base64');
+  const sealed = sealedFor(await clients.secrets.getSecretsKeypair({}, as), 'value');
   // a project may have two tenants
   const secretKey = `S_${crypto.randomUUID().replaceAll('-', '_')}`;
-  const body = JSON.stringify({ keypairId, sealedSecretValue, secretKey });
+  const body = JSON.stringify({ ...sealed, secretKey });
   return { headers: { 'content-type': 'application/json' }, body };
 }
 

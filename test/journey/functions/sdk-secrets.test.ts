@@ -6,7 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
 import { ended, invoke, publish } from '../../support/clients/functions.ts';
-import { sealByHand } from '../../support/clients/seal.ts';
+import { sealedFor } from '../../support/clients/seal.ts';
 import { until } from '../../support/poll.ts';
 import { tabern } from '../../support/service/command.ts';
 import { onTerminal } from '../../support/service/pty.ts';
@@ -50,9 +50,7 @@ async function statusOf(promise: Promise<unknown>): Promise<number | undefined> 
 
 /** As the text of the SDK says. */
 async function sealed(client: Browserbase, value: string) {
-  const { id: keypairId, publicKey } = await client.secrets.getPublicKey();
-  const bytes = sealByHand(Buffer.from(publicKey, 'base64'), Buffer.from(value));
-  return { keypairId, sealedSecretValue: bytes.toString('base64') };
+  return sealedFor(await client.secrets.getPublicKey(), value);
 }
 
 async function linesOf(stack: Stack, id: string): Promise<string> {

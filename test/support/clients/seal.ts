@@ -54,6 +54,15 @@ export function sealByHand(publicKey: Buffer, plain: Buffer, setting: Setting = 
   return Buffer.concat([enc, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
 }
 
+/** The members of a request that stores the value, for the answer of GET /v1/secrets/keypair. */
+export function sealedFor(
+  { id, publicKey }: { id: string; publicKey: string },
+  value: string | Buffer,
+) {
+  const sealed = sealByHand(Buffer.from(publicKey, 'base64'), Buffer.from(value));
+  return { keypairId: id, sealedSecretValue: sealed.toString('base64') };
+}
+
 /** LabeledExtract and LabeledExpand of a suite; at most one block of SHA-256. */
 function labels(suite: Buffer) {
   const labeled = (label: string) => [Buffer.from('HPKE-v1'), suite, Buffer.from(label)];
