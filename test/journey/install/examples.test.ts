@@ -3,132 +3,53 @@
  * after another in one shell, with one service for all pages. Addresses, the key and the names in
  * angle brackets are replaced, and nothing else. A block that no step names fails the test.
  */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { chromium, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
 import { ended, invoke } from '../../support/clients/functions.ts';
 import { functionIds } from '../../support/clients/journey.ts';
 import { DRAW } from '../../support/clients/live.ts';
-import { allBlocks, type Block, blocksOf, ROOT } from '../../support/examples/blocks.ts';
+import { allBlocks, blocksOf } from '../../support/examples/blocks.ts';
+import {
+  checkSteps,
+  openPlace,
+  type Pages,
+  type Place,
+  runPages,
+} from '../../support/examples/pages.ts';
 import { installPython, runPython } from '../../support/examples/python.ts';
 import { openReader, type Reader } from '../../support/examples/reader.ts';
+import { RECIPES } from '../../support/examples/recipes.ts';
+import {
+  type Desk,
+  elsewhere,
+  file,
+  filled,
+  LIMIT_MS,
+  linesOf,
+  onPage,
+  openSession,
+  prepared,
+  printedSession,
+  program,
+  release,
+  repeated,
+  type Session,
+  shell,
+} from '../../support/examples/steps.ts';
 import { until } from '../../support/poll.ts';
 import { freePort } from '../../support/port.ts';
 import { manifest, zipOf } from '../../support/runner/zips.ts';
-import { type Receiver, startReceiver } from '../../support/servers/receiver.ts';
-import { type Site, startSite } from '../../support/servers/site.ts';
-import { boot, type Stack } from '../../support/service/stack.ts';
 
 const test = suite('journey/install/examples');
-const LIMIT_MS = 100_000;
-const MCP = 'test/journey/sessions/mcp.test.ts';
-const NO_PROGRAM: ReadonlySet<string> = new Set(['text']);
-
-type Desk = { stack: Stack; site: Site; receiver: Receiver; reader: Reader };
-/** `begins`: the beginning of the block. It runs, or another test runs it. */
-type Step = { begins: string } & (
-  | { run(code: string, desk: Desk): Promise<void> }
-  | { ranBy: string; mentions: readonly string[] }
-);
-type Session = { id: string; connectUrl: string };
-
-/** A block whose output has this. `change`: what a test must change, with the reason beside it. */
-function shell(begins: string, says = /(?:)/, change?: (code: string, desk: Desk) => string): Step {
-  return {
-    begins,
-    async run(code, desk) {
-      assert.match(await desk.reader.run(change?.(code, desk) ?? code), says);
-    },
-  };
-}
-
-function file(begins: string, name: string): Step {
-  return { begins, run: (code, { reader }) => reader.write(name, code) };
-}
-
-/** A file that the text of the page says how to run. */
-function program(begins: string, says: RegExp, setup = ''): Step {
-  return {
-    begins,
-    async run(code, { reader }) {
-      if (setup !== '') await reader.run(setup);
-      const name = must(/^\/\/ ([\w.]+)/.exec(code)?.[1], 'the name of the file');
-      await reader.write(name, code);
-      assert.match(await reader.run(`node ${name}`), says);
-    },
-  };
-}
-
-function elsewhere(begins: string, ranBy: string, ...mentions: string[]): Step {
-  return { begins, ranBy, mentions };
-}
-
-/** README.md repeats lines of another page, which run there. */
-function repeated(begins: string, page: string): Step {
-  return {
-    begins,
-    async run(code, desk) {
-      const blocks = allBlocks().get(page) ?? [];
-      const known = linesOf(blocks.map((one) => prepared(one, desk)).join('\n'));
-      for (const line of linesOf(code)) assert.ok(known.includes(line), `${page}: ${line}`);
-    },
-  };
-}
-
-/** Without comments, and with one command a line. */
-function linesOf(code: string): string[] {
-  const commands = code.replaceAll(' && ', '\n').split('\n');
-  const bare = commands.map((line) => line.replace(/\s+(?:#|\/\/) .*$|^(?:#|\/\/) .*$/, '').trim());
-  return bare.filter((line) => line !== '');
-}
-
+const TITLE = /"title": "Rooms"/;
 const START = elsewhere(
   'npm ci && npm start',
   'test/support/service/bare.sh',
   'npm ci',
   'npm start',
 );
-const TITLE = /"title": "Rooms"/;
-
-async function openSession({ stack }: Desk): Promise<Session> {
-  return await stack.call<Session>('/v1/sessions', { json: { keepAlive: true } });
-}
-
-/** The session that a command has printed. */
-async function printedSession(printed: Promise<string>): Promise<Session> {
-  const said = await printed;
-  return JSON.parse(must(/^\{.*\}$/m.exec(said)?.[0], said)) as Session;
-}
-
-async function release({ stack }: Desk, { id }: Session): Promise<void> {
-  await stack.call(`/v1/sessions/${id}`, { json: { status: 'REQUEST_RELEASE' } });
-  await until(async () => (await statusOf(stack, id)) === 'COMPLETED', LIMIT_MS);
-}
-
-async function statusOf(stack: Stack, id: string): Promise<string> {
-  return (await stack.call<{ status: string }>(`/v1/sessions/${id}`)).status;
-}
-
-async function onPage(connectUrl: string, act: (page: Page) => Promise<void>): Promise<void> {
-  const browser = await chromium.connectOverCDP(connectUrl);
-  try {
-    await act(must(browser.contexts()[0]?.pages()[0], 'the page'));
-  } finally {
-    await browser.close();
-  }
-}
-
-/** With `<name-id>` replaced. */
-function filled(code: string, ids: Readonly<Record<string, string>>): string {
-  return Object.entries(ids).reduce(
-    (text, [name, id]) => text.replaceAll(`<${name}-id>`, id),
-    code,
-  );
-}
-
 async function titleId({ stack }: Desk): Promise<string> {
   return must((await functionIds(stack))['title'], 'the function title');
 }
@@ -140,7 +61,7 @@ async function invoked(desk: Desk, path: string): Promise<string> {
   return id;
 }
 
-const PAGES: Readonly<Record<string, readonly Step[]>> = {
+const PAGES: Pages = {
   quickstart: [
     START,
     shell('alias tabern='),
@@ -390,68 +311,6 @@ const PAGES: Readonly<Record<string, readonly Step[]>> = {
     ),
     program('// fetch.mjs', /200[\s\S]*Rooms/, 'npm install @browserbasehq/sdk'),
   ],
-  agents: [
-    shell('export connectUrl=', /^$/),
-    elsewhere('export BROWSERBASE', 'test/journey/sessions/stagehand.test.ts', 'STAGEHAND_API_URL'),
-    elsewhere('// agent.mjs', 'test/journey/sessions/stagehand.test.ts', 'is(ran.code, 0'),
-    {
-      begins: '# session.py',
-      async run(code, { reader }) {
-        await installPython(
-          reader,
-          'python3 -m venv venv && . venv/bin/activate\npip install requests',
-        );
-        await reader.write('session.py', code);
-        await runPython(reader, 'python session.py', /^ws:/m);
-      },
-    },
-    {
-      begins: 'npx @playwright/mcp',
-      async run(code, { reader, site }) {
-        const call = { name: 'browser_navigate', arguments: { url: `${site.url}/rooms` } };
-        const info = {
-          protocolVersion: '2025-06-18',
-          capabilities: {},
-          clientInfo: { name: 't', version: '1' },
-        };
-        const messages = [
-          { id: 1, method: 'initialize', params: info },
-          { method: 'notifications/initialized' },
-          { id: 2, method: 'tools/call', params: call },
-        ].map((one) => JSON.stringify({ jsonrpc: '2.0', ...one }));
-        await reader.write('messages', `${messages.join('\n')}\n`);
-        // the input stays open until the answer is there, as an agent's does
-        const input = `(cat messages; until grep -q '"id":2' answers; do sleep 0.2; done)`;
-        const said = await reader.run(
-          `touch answers; ${input} | ${code.trim().replace('npx', 'npx --yes')} | tee answers`,
-        );
-        assert.match(said, /Page Title: Rooms/);
-      },
-    },
-    {
-      begins: 'npx agent-browser',
-      async run(code, { reader }) {
-        const said = await reader.run(code.replace('npx', 'npx --yes'));
-        await reader.run('npx --yes agent-browser close');
-        assert.match(said, /Rooms/);
-      },
-    },
-    {
-      begins: 'curl -X POST http://127.0.0.1:4747/v1/sessions/<session-id>/handoffs',
-      async run(code, desk) {
-        const session = await openSession(desk);
-        const said = await desk.reader.run(filled(code, { session: session.id }));
-        assert.match(said, /"status":"PENDING".*"url":"http:[^"]*\/live\?token=/);
-        await release(desk, session);
-      },
-    },
-    elsewhere('const cdp = await page', 'test/journey/sessions/handoff.test.ts', 'handoffComplete'),
-  ],
-  mcp: [
-    elsewhere('claude mcp add', MCP, 'authorization: `Bearer'),
-    elsewhere('{', MCP, '/mcp`'),
-    elsewhere('npx @modelcontextprotocol/inspector', MCP, 'mcp-inspector'),
-  ],
   deployment: [
     shell('sudo apt install', /(?:)/, (code) =>
       code.replace('sudo apt install', 'apt-get install --simulate -qq'),
@@ -530,14 +389,6 @@ const PAGES: Readonly<Record<string, readonly Step[]>> = {
   ],
 };
 
-/** Other pages use the command of the quickstart; deployment stays in the clone. */
-function commandOf(page: string, desk: Desk): string {
-  const blocks = must(allBlocks().get('quickstart'), 'quickstart');
-  const block = blocks.find(({ code }) => code.startsWith('alias'));
-  const code = prepared(must(block, 'the alias'), desk);
-  return page === 'deployment' ? code.replace(/^mkdir .*$/m, '') : code;
-}
-
 const inTls = (code: string): string => code.replaceAll('/etc/tabern/', 'tls/');
 
 /** Installs below a directory, and checks the unit where systemd does not run. */
@@ -585,65 +436,20 @@ async function contextId({ stack }: Desk): Promise<string> {
   return must(data[0], 'a context').id;
 }
 
-/** The replacements that every block has. */
-function prepared({ code }: Block, { stack, site, receiver }: Desk): string {
-  return code
-    .replaceAll('svc_...', stack.apiKey)
-    .replaceAll('http://127.0.0.1:4747', stack.url)
-    .replaceAll('https://example.com/hook', `${receiver.url}/hook`)
-    .replaceAll('https://example.com/', `${site.url}/rooms`)
-    .replaceAll('<project-id>', stack.projectId);
-}
-
 test('each block of README.md and of the guide has a step, in order', () => {
-  for (const [page, blocks] of allBlocks()) {
-    const runnable = blocks.filter(({ language }) => !NO_PROGRAM.has(language));
-    const steps = PAGES[page] ?? [];
-    for (const [at, { code }] of runnable.entries()) {
-      const begins = steps[at]?.begins;
-      assert.ok(begins !== undefined && code.startsWith(begins), `${page}: no step for\n${code}`);
-    }
-    assert.is(steps.length, runnable.length, page);
-    for (const step of steps) {
-      if ('run' in step) continue;
-      const text = readFileSync(join(ROOT, step.ranBy), 'utf8');
-      for (const word of step.mentions) assert.match(text, word, `${step.ranBy}: ${word}`);
-    }
-  }
+  const pages = { ...PAGES, ...RECIPES };
+  for (const page of allBlocks().keys()) checkSteps(page, pages[page] ?? []);
 });
 
 test('each block runs', async () => {
-  await using receiver = await startReceiver();
-  await using site = await startSite();
-  await using stack = await boot({ webhookCa: receiver.caPath });
-  const failures: string[] = [];
-  for (const [page, steps] of Object.entries(PAGES)) {
-    await using reader = openReader({
-      TABERN_API_KEY: stack.apiKey,
-      TABERN_BASE_URL: stack.url,
-      TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.0/8',
-    });
-    const desk: Desk = { stack, site, receiver, reader };
-    if (page !== 'quickstart') await reader.run(commandOf(page, desk));
-    const blocks = (allBlocks().get(page) ?? []).filter((one) => !NO_PROGRAM.has(one.language));
-    for (const [at, step] of steps.entries()) {
-      if (!('run' in step)) continue;
-      const block = must(blocks[at], step.begins);
-      assert.ok(block.code.startsWith(step.begins), `${page}: no step for\n${block.code}`);
-      const code = prepared(block, desk);
-      // the blocks after it use what it creates
-      const failure = await step.run(code, desk).then(() => undefined, String);
-      if (failure === undefined) continue;
-      failures.push(`${page}: ${step.begins}: ${failure}`);
-      break;
-    }
-  }
-  await expectWithoutPypi({ stack, site, receiver });
+  await using place = await openPlace();
+  const failures = await runPages(PAGES, place);
+  await expectWithoutPypi(place);
   assert.is(failures.join('\n\n'), '');
 });
 
 /** Where pip has no packages, the rest of an example runs, and a wrong one fails. */
-async function expectWithoutPypi(parts: Omit<Desk, 'reader'>): Promise<void> {
+async function expectWithoutPypi(parts: Place): Promise<void> {
   const [install, page, run] = (allBlocks().get('quickstart') ?? []).filter(({ code }) =>
     /^python|^# page\.py/.test(code),
   );

@@ -42,3 +42,9 @@ async function restOf(reader: Reader, command: string): Promise<string> {
   await reader.write('rest.py', `${own}\nprint(answer.json()["connectUrl"])\n`);
   return `${PYTHON} -m py_compile ${name}\n${PYTHON} rest.py`;
 }
+
+/** Checks the syntax: what the example imports is not installed. */
+export async function checkPython(reader: Reader, name: string, code: string): Promise<void> {
+  await reader.write(name, code);
+  await reader.run(`${PYTHON} -m py_compile ${name}`);
+}
