@@ -2,6 +2,7 @@
  * The key pairs of projects, and the values that they open. A private key is stored sealed with the
  * master key; a value is opened for one leased invocation and is kept nowhere.
  */
+import type { SecretWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { newHpkeKeyPair, open } from '../../proto/sealing/hpke.ts';
 import { newId } from '../common/ids.ts';
 import type { Sealer } from '../common/sealer.ts';
@@ -18,6 +19,12 @@ export class UnreadableSecret extends Error {
     this.secretKey = secretKey;
   }
 }
+
+/** All secrets of a function, opened. */
+export type OpenSecrets = (owner: {
+  functionId: string;
+  projectId: string;
+}) => Promise<SecretWork[]>;
 
 export type SecretValues = ReturnType<typeof secretValues>;
 
@@ -41,19 +48,27 @@ export function secretValues({
       return await store.addSecretKeyPair({ id, projectId, publicKey, privateKey, at: now() });
     },
 
-    /** All that are attached to the function. Throws UnreadableSecret. */
-    async openAll(owner: { functionId: string; projectId: string }) {
-      const stored = await store.sealedSecretsOf(owner);
-      return await Promise.all(
-        stored.map(async (one) => {
-          const { secretKey } = one;
+    /**
+     * For one answer to a runner: what opens the secrets of a function, each of them once however
+     * many functions have it, and one after the other. It throws UnreadableSecret.
+     */
+    opener(): OpenSecrets {
+      const opened = new Map<string, Promise<string>>();
+      return async (owner) => {
+        const values: SecretWork[] = [];
+        for (const one of await store.sealedSecretsOf(owner)) {
+          const { id, secretKey, updatedAt } = one;
+          const key = `${id}/${updatedAt}`;
+          const value = opened.get(key) ?? plainOf(one, sealer);
+          opened.set(key, value);
           try {
-            return { secretKey, value: await plainOf(one, sealer) };
+            values.push({ secretKey, value: await value });
           } catch (cause) {
             throw new UnreadableSecret(secretKey, cause);
           }
-        }),
-      );
+        }
+        return values;
+      };
     },
   };
 }

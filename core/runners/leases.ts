@@ -26,7 +26,11 @@ import { newId } from '../common/ids.ts';
 import { type ContentOptions, contextWork, saveContext } from '../contexts/content.ts';
 import { certificatesOf } from '../files/certificates.ts';
 import { addDownload } from '../files/downloads.ts';
-import { type SecretValues, UnreadableSecret } from '../functions/secret-values.ts';
+import {
+  type OpenSecrets,
+  type SecretValues,
+  UnreadableSecret,
+} from '../functions/secret-values.ts';
 import type { Readiness } from '../maintenance/readiness.ts';
 import type { Quotas } from '../projects/quotas.ts';
 import { leasedHandoffs } from '../sessions/handoffs.ts';
@@ -63,7 +67,7 @@ type LeaseOptions = ContentOptions & {
   quotas: Pick<Quotas, 'checkRoom' | 'within'>;
   signingKeys: SigningKeys;
   secrets: SessionSecrets;
-  secretValues: Pick<SecretValues, 'openAll'>;
+  secretValues: Pick<SecretValues, 'opener'>;
   log: Log;
   leaseMs: number;
   readiness: Pick<Readiness, 'record'>;
@@ -187,8 +191,11 @@ function kindOf(kind: LeaseWorkRequest['kind']): WorkKind {
 
 /** The work items for the runner. Work with a damaged secret cannot be leased and ends here. */
 async function toWorkItems(options: LeaseOptions, taken: LeasedWork[]): Promise<Work[]> {
+  const open = options.secretValues.opener();
   const ready = await Promise.all(
-    taken.map((one) => toProto(options, one).catch((error) => endUnreadable(options, one, error))),
+    taken.map((one) =>
+      toProto(options, one, open).catch((error) => endUnreadable(options, one, error)),
+    ),
   );
   return ready.filter((one) => one !== undefined);
 }
@@ -220,7 +227,11 @@ function unreadable(error: unknown): string {
   return `The ${what} of its session could not be read.`;
 }
 
-async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
+async function toProto(
+  options: LeaseOptions,
+  work: LeasedWork,
+  openSecrets: OpenSecrets,
+): Promise<Work> {
   const { signingKeys, secrets } = options;
   const { id, projectId, timeoutMs } = work;
   const offer = { leaseId: work.leaseId, traceparent: work.traceparent ?? undefined };
@@ -249,7 +260,7 @@ async function toProto(options: LeaseOptions, work: LeasedWork): Promise<Work> {
   }
   const { versionId, functionId, functionName, bundleBlobId, bundleSha256, region } = work;
   const owner = { functionId, projectId };
-  const attached = work.secretCount > 0 ? await options.secretValues.openAll(owner) : [];
+  const attached = work.secretCount > 0 ? await openSecrets(owner) : [];
   const invocation = { invocationId: id, versionId, functionName, region };
   const bundle = { bundleBlobId, bundleSha256 };
   const value = {

@@ -37,8 +37,8 @@ export function secretViews(
     listSecrets: (wanted) => page({ ...wanted, before: wanted.before ?? LAST_ID }),
     listFunctionSecrets: (wanted) => attached({ ...wanted, before: wanted.before ?? LAST_ID }),
     sealedSecretsOf: rows(`
-      SELECT secrets.secret_key AS secretKey, secrets.sealed AS sealed, pairs.id AS keyPairId,
-        pairs.private_key AS privateKey
+      SELECT secrets.id AS id, secrets.secret_key AS secretKey, secrets.updated_at AS updatedAt,
+        secrets.sealed AS sealed, pairs.id AS keyPairId, pairs.private_key AS privateKey
       FROM function_secrets CROSS JOIN secrets ON secrets.id = function_secrets.secret_id
       LEFT JOIN secret_key_pairs AS pairs ON pairs.id = secrets.key_pair_id
         AND pairs.project_id = secrets.project_id

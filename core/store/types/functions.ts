@@ -126,7 +126,9 @@ export type SecretsMax = { count: number; bytes: number };
 
 /** A secret with all that opens it. */
 export type SealedSecret = {
+  id: string;
   secretKey: string;
+  updatedAt: number;
   sealed: Uint8Array;
   /** Of its key pair; null when there is none. */
   keyPairId: string | null;
