@@ -6,10 +6,10 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import Browserbase, { toFile } from '@browserbasehq/sdk';
+import Browserbase, { RateLimitError, toFile } from '@browserbasehq/sdk';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { suite } from 'uvu';
-import { equal, is, match, ok } from 'uvu/assert';
+import { equal, instance, is, match, ok } from 'uvu/assert';
 import { openPromise } from 'yauzl';
 import { must } from '../../../proto/common/must.ts';
 import { until } from '../../support/poll.ts';
@@ -19,7 +19,9 @@ import { boot, type Stack, shareStack } from '../../support/service/stack.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const journey = suite('journey/sessions/files');
-const service = shareStack();
+/** Of a project. */
+const EXTENSIONS_MAX = 3;
+const service = shareStack({ env: { TABERN_EXTENSIONS_MAX: String(EXTENSIONS_MAX) } });
 
 type Download = { id: string; filename: string; mimeType: string; size: number; checksum: string };
 type Listed = { downloads: Download[]; total: number };
@@ -179,6 +181,52 @@ journey('an extension is loaded once, before the first client of its session', a
     .create({ file: await toFile(await zipOf({ 'a/manifest.json': manifest() }), 'a.zip') })
     .catch((error: Error) => error.message);
   match(String(bad), '400 `file` is no extension: manifest.json must be at the root of the zip');
+});
+
+/** Its content script sets this attribute of every document. */
+const markingZip = (name: string) =>
+  zipOf({
+    'manifest.json': manifest({
+      name,
+      content_scripts: [{ matches: ['<all_urls>'], js: ['mark.js'], run_at: 'document_start' }],
+    }),
+    'mark.js': `document.documentElement.dataset.${name} = 'here';`,
+  });
+
+journey('a session loads several extensions, and keeps them when they are deleted', async () => {
+  await using site = await startSite();
+  const client = clientOf(await service.get());
+  const ids: string[] = [];
+  for (const name of ['first', 'second', 'third']) {
+    const file = await toFile(await markingZip(name), `${name}.zip`);
+    ids.push((await client.extensions.create({ file })).id);
+  }
+  // newer than the types of this SDK
+  const browserSettings = { extensions: ids } as object;
+  const session = await client.sessions.create({ browserSettings });
+  const browser = await chromium.connectOverCDP(session.connectUrl);
+  const page = firstPage(browser);
+  const marks = async () => {
+    await page.goto(site.url);
+    return await page.evaluate('Object.keys(document.documentElement.dataset).sort()');
+  };
+  equal(await marks(), ['first', 'second', 'third']);
+
+  is(ids.length, EXTENSIONS_MAX);
+  const upload = async (options: { maxRetries?: number }) => {
+    const file = await toFile(await markingZip('fourth'), 'fourth.zip');
+    return await client.extensions.create({ file }, options);
+  };
+  const full = await upload({ maxRetries: 0 }).catch((error: unknown) => error);
+  instance(full, RateLimitError);
+  is((full as RateLimitError).headers?.['retry-after'], '5');
+  const waiting = upload({});
+  await Promise.all(ids.map((id) => client.extensions.delete(id)));
+  ids.splice(0, ids.length, (await waiting).id);
+  equal(await marks(), ['first', 'second', 'third'], 'deleted while in use');
+  await browser.close();
+  is(await ended(client, session.id), 'COMPLETED');
+  await client.extensions.delete(ids[0] ?? '');
 });
 
 journey('without a full Chromium, a session with an extension fails with the reason', async () => {

@@ -246,6 +246,84 @@ journey('network rules judge every request where connections leave', async () =>
   ok(!asked.includes(outside), 'nothing reached the refused host');
 });
 
+/** An empty page. */
+const PDF = `%PDF-1.4
+1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj
+2 0 obj <</Type/Pages/Kids[3 0 R]/Count 1>> endobj
+3 0 obj <</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>> endobj
+trailer <</Root 1 0 R>>
+%%EOF`;
+
+async function startDocument() {
+  const server = createHttpServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'application/pdf' }).end(PDF);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/paper.pdf`,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+journey('a PDF is shown or downloaded, as enablePdfViewer says', async () => {
+  await using document = await startDocument();
+  const stack = await service.get();
+  const rows: [settings: object, isShown: boolean][] = [
+    [{}, true],
+    [{ enablePdfViewer: true }, true],
+    [{ enablePdfViewer: false }, false],
+    [{ engine: 'headless-shell' }, false],
+  ];
+  for (const [browserSettings, isShown] of rows) {
+    const { session, page } = await drive(stack, { browserSettings });
+    const went = await page.goto(document.url).then(() => 'shown', String);
+    if (isShown) {
+      is(went, 'shown');
+      is(await page.evaluate('document.contentType'), 'application/pdf');
+    } else {
+      match(went, /Download is starting|ERR_ABORTED/);
+    }
+    await ended(stack, session);
+    type Listed = { downloads: { filename: string; mimeType: string; size: number }[] };
+    const { downloads } = await stack.call<Listed>(`/v1/downloads?sessionId=${session.id}`);
+    const found = downloads.map(({ filename, mimeType, size }) => [filename, mimeType, size]);
+    const expected = isShown ? [] : [['paper.pdf', 'application/pdf', PDF.length]];
+    equal(found, expected, JSON.stringify(browserSettings));
+  }
+});
+
+const SELECT = `<select style="width: 200px"><option>one<option>two<option>three</select>`;
+
+journey('enableNativeSelectPolyfill draws the list of a <select> in its page', async () => {
+  await using site = await startSite();
+  const stack = await service.get();
+  for (const isDrawn of [true, false]) {
+    const settings = { browserSettings: { enableNativeSelectPolyfill: isDrawn } };
+    const { session, page: first } = await drive(stack, settings);
+    for (const page of [first, await first.context().newPage()]) {
+      await page.goto(site.url);
+      await page.evaluate(`document.body.innerHTML = ${JSON.stringify(SELECT)}`);
+      await page.click('select');
+      const isOpen = `document.querySelector('select').matches(':open')`;
+      if (isDrawn) await page.waitForFunction(isOpen);
+      const second = `document.querySelectorAll('option')[1].getBoundingClientRect().toJSON()`;
+      const { x, y, height } = (await page.evaluate(second)) as Record<
+        'x' | 'y' | 'height',
+        number
+      >;
+      is(height > 0, isDrawn);
+      if (!isDrawn) continue;
+      await page.mouse.click(x + 5, y + height / 2);
+      is(await page.evaluate(`document.querySelector('select').value`), 'two');
+    }
+    await ended(stack, session);
+  }
+});
+
 journey('an unsupported setting is a warning in the log', async () => {
   await using stack = await boot();
   const { session } = await drive(stack, {
