@@ -8,7 +8,7 @@ export const CONTENTS: readonly { heading: string; pages: readonly string[] }[] 
     heading: 'Use',
     pages: [
       ...['sessions', 'functions', 'secrets', 'contexts', 'recordings', 'webhooks', 'files'],
-      ...['one-shots', 'console', 'clients', 'agents', 'mcp'],
+      ...['certificates', 'one-shots', 'console', 'clients', 'agents', 'mcp'],
     ],
   },
   {

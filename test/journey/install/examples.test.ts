@@ -41,6 +41,7 @@ import {
 import { until } from '../../support/poll.ts';
 import { freePort } from '../../support/port.ts';
 import { manifest, zipOf } from '../../support/runner/zips.ts';
+import { authority } from '../../support/servers/certificates.ts';
 
 const test = suite('journey/install/examples');
 const TITLE = /"title": "Rooms"/;
@@ -84,6 +85,14 @@ const PAGES: Pages = {
   ],
   sessions: [
     program('// page.mjs', /\/rooms$/m, 'npm install puppeteer-core'),
+    {
+      begins: 'curl -X POST http://127.0.0.1:4747/v1/sessions',
+      async run(code, desk) {
+        const session = await printedSession(desk.reader.run(code));
+        assert.equal((session as { labels?: string[] }).labels, ['nightly']);
+        await release(desk, session);
+      },
+    },
     {
       begins: 'curl -X POST http://127.0.0.1:4747/v1/sessions',
       async run(code, desk) {
@@ -267,7 +276,33 @@ const PAGES: Pages = {
       },
     },
   ],
+  certificates: [
+    {
+      begins: 'curl -F file=@authority.pem',
+      async run(code, { reader }) {
+        await reader.write('authority.pem', (await authority()).cert);
+        await reader.run(`${code.trim()} >certificate.json`);
+      },
+    },
+    {
+      begins: 'curl -X POST http://127.0.0.1:4747/v1/sessions',
+      async run(code, desk) {
+        const made = JSON.parse(await desk.reader.read('certificate.json')) as { id: string };
+        const trusting = filled(code, { certificate: made.id });
+        await release(desk, await printedSession(desk.reader.run(trusting)));
+      },
+    },
+  ],
   files: [
+    {
+      begins: 'curl -H "X-SVC-API-Key',
+      async run(code, desk) {
+        const session = await openSession(desk);
+        const printed = desk.reader.run(filled(code, { session: session.id }));
+        assert.match(await printed, /"downloads":\[\],"total":0,"limit":100,"offset":0/);
+        await release(desk, session);
+      },
+    },
     {
       begins: 'curl -F file=@report.pdf',
       async run(code, desk) {
