@@ -1,4 +1,5 @@
 /** The command table: all commands, in the order of the help. */
+import { VERSION } from '../process/version.ts';
 import { about } from './about.ts';
 import type { Command, Section } from './command.ts';
 import { FUNCTIONS } from './functions.ts';
@@ -14,8 +15,16 @@ const TRY: Command = {
   run: async ([url], given) => (await import('../../runner/cli/try.ts')).run(url, given),
 };
 
+const MCP: Command = {
+  usage: 'mcp',
+  description: 'tools for agents: an MCP server on stdio',
+  example: 'tabern mcp',
+  kind: 'project',
+  run: async (_, given) => (await import('../../runner/cli/mcp.ts')).run(given, VERSION),
+};
+
 export const SECTIONS: readonly Section[] = [
-  { heading: 'Run the service:', commands: [...ROLES, TRY] },
+  { heading: 'Run the service:', commands: [...ROLES, TRY, MCP] },
   { heading: 'Write functions:', commands: FUNCTIONS },
   { heading: 'Manage a project:', commands: OBJECTS },
   { heading: 'Operate the service:', commands: OPERATE },

@@ -8,6 +8,9 @@ import { styled } from '../../proto/terminal/text.ts';
 /** Ours: short next to a build, which takes seconds. */
 const POLL_MS = 300;
 
+const BROWSER_TOOLS_VARIABLE =
+  /^(?:PLAYWRIGHT_MCP_\w+|NODE_EXTRA_CA_CERTS|https?_proxy|no_proxy)$/i;
+
 export type Options = Readonly<Record<string, string | boolean | undefined>>;
 
 export type Terminal = {
@@ -59,6 +62,12 @@ export function openCli(options: Options, env: Env = process.env): Cli {
 function userDirectory(env: Env): string {
   const given = text(env, 'XDG_STATE_HOME') ?? '';
   return join(isAbsolute(given) ? given : join(homedir(), '.local/state'), 'tabern');
+}
+
+/** Variables for the process of @playwright/mcp: its own settings, certificates, proxies. */
+export function browserToolsEnv(env: Env = process.env): Record<string, string> {
+  const passed = Object.entries(env).filter(([name]) => BROWSER_TOOLS_VARIABLE.test(name));
+  return Object.fromEntries(passed.map(([name, value]) => [name, value ?? '']));
 }
 
 function openTerminal(): Terminal {

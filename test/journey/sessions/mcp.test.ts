@@ -1,6 +1,11 @@
-/** Tools for agents, over real browsers: the official client and the inspector at POST /mcp. */
+/**
+ * Tools for agents, with real browsers: the official client over HTTP and over stdio, the
+ * inspector, and the tools of @playwright/mcp.
+ */
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { suite } from 'uvu';
 import { equal, is, match, ok } from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
@@ -9,9 +14,12 @@ import { shell, userProject } from '../../support/clients/journey.ts';
 import { openPerson } from '../../support/clients/live.ts';
 import { until } from '../../support/poll.ts';
 import { startSite } from '../../support/servers/site.ts';
+import { processesNaming } from '../../support/service/processes.ts';
 import { type Stack, shareStack } from '../../support/service/stack.ts';
+import { type TempDirectory, tempDirectory } from '../../support/temp.ts';
 
 const journey = suite('journey/sessions/mcp');
+const BIN = fileURLToPath(new URL('../../../gateway/bin.ts', import.meta.url));
 const service = shareStack({ env: { TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.1/32' } });
 
 type Content = { type: string; text?: string; data?: string; mimeType?: string };
@@ -89,8 +97,15 @@ journey('over HTTP: a session, pages, a person, a function', async () => {
   await client.close();
 });
 
-/** The project with the packages of agents, installed. */
-async function installed() {
+/** The project with the packages of agents, installed once for all tests. */
+function installed(): Promise<TempDirectory> {
+  shared ??= install();
+  return shared;
+}
+
+let shared: Promise<TempDirectory> | undefined;
+
+async function install(): Promise<TempDirectory> {
   const project = userProject('mcp');
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier'];
   const own = process.env as Record<string, string>; // for the npm registry
@@ -101,7 +116,7 @@ async function installed() {
 
 journey('the inspector lists the tools without a problem, and calls one', async () => {
   const stack = await service.get();
-  await using project = await installed();
+  const project = await installed();
   const inspect = (...more: string[]) =>
     shell(
       [
@@ -121,6 +136,113 @@ journey('the inspector lists the tools without a problem, and calls one', async 
   match(refused.stdout, '`sessionId` must be a UUID.');
 });
 
-journey('the service of these tests leaves nothing', () => service.end());
+type Mode = 'legacy' | 'auto';
+
+/** `tabern mcp` as an agent starts it, in that directory. */
+async function overStdio(stack: Stack, cwd: string, mode: Mode = 'legacy') {
+  const changes: number[] = [];
+  const client = new Client(
+    { name: 'test', version: '1' },
+    {
+      versionNegotiation: { mode },
+      listChanged: { tools: { onChanged: (_, tools) => changes.push(tools?.length ?? 0) } },
+    },
+  );
+  const env = { TABERN_API_KEY: stack.apiKey, TABERN_BASE_URL: stack.url };
+  const args = [BIN, 'mcp'];
+  const transport = new StdioClientTransport({ command: process.execPath, args, cwd, env });
+  await client.connect(transport);
+  return { client, changes, transport };
+}
+
+/** Ended without a call of the tool. */
+async function released(stack: Stack, id: string): Promise<string> {
+  const { signingKey } = await stack.call<{ signingKey: string }>(`/v1/sessions/${id}`);
+  await stack.call(`/v1/sessions/${id}`, { json: { status: 'REQUEST_RELEASE' } });
+  await until(async () => {
+    return (await stack.call<{ status: string }>(`/v1/sessions/${id}`)).status === 'COMPLETED';
+  });
+  return signingKey;
+}
+
+for (const mode of ['legacy', 'auto'] as const) {
+  journey(`over stdio: the same tools, and those of Playwright (${mode})`, async () => {
+    await using site = await startSite();
+    const project = await installed();
+    const stack = await service.get();
+    const { client, changes } = await overStdio(stack, project.path, mode);
+    is((await client.listTools()).tools.length, 11);
+    const refused = (await client.callTool({ name: 'browser_snapshot' })) as Result;
+    match(refused.content[0]?.text ?? '', 'call session_start');
+    const sessionId = await useTools(client, stack, site);
+    await until(() => changes.length === 1);
+    const { tools } = await client.listTools();
+    ok(tools.length === changes[0] && tools.some(({ name }) => name === 'browser_click'));
+    await use(client, 'browser_navigate', { url: `${site.url}/` });
+    const { text } = await use(client, 'browser_snapshot');
+    match(text, /Page Title: The inn[\s\S]*link "\/rooms"/);
+    match((await use(client, 'live_view', { sessionId })).text, `The inn ${site.url}/`);
+    const [, picture] = (await use(client, 'browser_take_screenshot')).content;
+    equal([picture?.type, picture?.mimeType], ['image', 'image/png']);
+    await handOff(client, sessionId);
+    await use(client, 'session_end', { sessionId });
+    await until(() => changes.length === 2);
+    is((await client.listTools()).tools.length, 11);
+    const { ids } = await use(client, 'session_start');
+    await client.close();
+    // a session that the command started ends with it
+    await until(async () => {
+      const { status } = await stack.call<{ status: string }>(`/v1/sessions/${ids['sessionId']}`);
+      return status === 'COMPLETED';
+    });
+  });
+}
+
+journey('over stdio: a session that ended, a process that ended, and never a key', async () => {
+  const project = await installed();
+  const stack = await service.get();
+  const { client, changes } = await overStdio(stack, project.path);
+  const { ids } = await use(client, 'session_start');
+  const signingKey = await released(stack, must(ids['sessionId'], 'a session'));
+  const late = (await client.callTool({ name: 'browser_snapshot', arguments: {} })) as Result;
+  const seen = JSON.stringify(late);
+  ok(late.isError === true && !seen.includes(signingKey) && !seen.includes(stack.apiKey), seen);
+  await until(() => changes.length === 1);
+  const [playwright] = processesNaming(join(project.path, 'node_modules/@playwright/mcp'));
+  const { pid, command } = must(playwright, 'the process of @playwright/mcp');
+  ok(!command.includes(signingKey), 'other users can read a command line');
+  process.kill(pid, 'SIGKILL');
+  await until(() => changes.length === 2);
+  is((await client.listTools()).tools.length, 11);
+  await client.close();
+});
+
+journey('over stdio without @playwright/mcp: session_start says how to install it', async () => {
+  await using dir = tempDirectory();
+  const stack = await service.get();
+  const { client } = await overStdio(stack, dir.path);
+  const { text } = await use(client, 'session_start');
+  match(text, /RUNNING[\s\S]*npm install -g @playwright\/mcp/);
+  await client.close();
+});
+
+journey('a wrong key and an unreachable service end the command with its sentence', async () => {
+  const stack = await service.get();
+  const started = (env: Record<string, string>) =>
+    shell([process.execPath, BIN, 'mcp'], { cwd: '/', env });
+  const wrong = await started({ TABERN_API_KEY: 'x', TABERN_BASE_URL: stack.url });
+  equal([wrong.code, wrong.stdout], [1, '']);
+  match(wrong.stderr, '401 Invalid API key.');
+  const away = await started({ TABERN_API_KEY: 'x', TABERN_BASE_URL: 'http://127.0.0.1:1' });
+  equal([away.code, away.stdout], [1, '']);
+  match(away.stderr, /cannot reach .*is the service running/);
+  const ended = await started({ TABERN_API_KEY: stack.apiKey, TABERN_BASE_URL: stack.url });
+  equal([ended.code, ended.stdout, ended.stderr], [0, '', '']);
+});
+
+journey('the service of these tests leaves nothing', async () => {
+  await (await shared)?.[Symbol.asyncDispose]();
+  await service.end();
+});
 
 journey.run();

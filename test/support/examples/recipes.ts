@@ -84,6 +84,8 @@ export const RECIPES: Pages = {
     elsewhere('const cdp = await page', 'test/journey/sessions/handoff.test.ts', 'handoffComplete'),
   ],
   mcp: [
+    elsewhere('npm install -g @playwright/mcp', MCP, 'TABERN_BASE_URL: stack.url'),
+    elsewhere('{', MCP, "[BIN, 'mcp']"),
     elsewhere('claude mcp add', MCP, 'authorization: `Bearer'),
     elsewhere('{', MCP, '/mcp`'),
     elsewhere('npx @modelcontextprotocol/inspector', MCP, 'mcp-inspector'),
