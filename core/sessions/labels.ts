@@ -18,6 +18,8 @@ import type { Store } from '../store/types.ts';
 export const LABELS_MAX = 1_000;
 /** Of a session. Source: sessions.proto. */
 const SESSION_LABELS_MAX = 50;
+/** Ours: each is looked up for each session that a list examines. */
+const FILTER_MAX = 10;
 
 type Options = { store: Store; now: () => number };
 
@@ -58,12 +60,16 @@ export function wantedLabels(names: readonly string[]): WantedLabel[] {
 
 /** The keys of the labels that a list is filtered by. Throws INVALID_FIELD. */
 export function filteredLabels(names: readonly string[]): string[] {
-  return labelsOf('label', names).map((label) => label.nameKey);
+  return labelsOf('label', names, FILTER_MAX).map((label) => label.nameKey);
 }
 
-function labelsOf(field: string, names: readonly string[]): WantedLabel[] {
-  if (names.length > SESSION_LABELS_MAX) {
-    throw invalidField(field, `must have at most ${SESSION_LABELS_MAX} items.`);
+function labelsOf(
+  field: string,
+  names: readonly string[],
+  max = SESSION_LABELS_MAX,
+): WantedLabel[] {
+  if (names.length > max) {
+    throw invalidField(field, `must have at most ${max} items.`);
   }
   const labels = names.map((name, index) => labelOf(`${field}[${index}]`, name));
   return [...new Map(labels.map((label) => [label.nameKey, label])).values()];
