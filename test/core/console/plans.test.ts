@@ -1,13 +1,20 @@
 /**
- * Each statement of the console and of secrets finds its rows by an index, in the order of the
- * list, on a store with many rows and their statistics: none reads a whole table, none sorts.
+ * Each statement of the console, of secrets and of certificates finds its rows by an index, in the
+ * order of the list, on a store with many rows and their statistics: none reads a whole table, none
+ * sorts.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import {
+  certificateOps,
+  certificateStatements,
+  certificatesOfSession,
+} from '../../../core/store/sqlite/certificates.ts';
 import { auditOps } from '../../../core/store/sqlite/console/audit.ts';
 import { consoleOps } from '../../../core/store/sqlite/console/console.ts';
 import { operatorViewOps } from '../../../core/store/sqlite/console/operator.ts';
 import type { Tx } from '../../../core/store/sqlite/engine/transaction.ts';
+import { extensionsOfSession } from '../../../core/store/sqlite/files.ts';
 import { secretStatements, secretViews } from '../../../core/store/sqlite/secrets.ts';
 import { workItemStatements } from '../../../core/store/sqlite/work/work-items.ts';
 import { sized } from '../../support/whole.ts';
@@ -125,6 +132,35 @@ test('the statements of secrets, and the one of a lease, read no table whole', a
     if (/FROM secrets WHERE .* LIMIT @limit/.test(sql))
       assert.match(plan, /\(project_id=\? AND id<\?\)/, `${sql}\n${plan}`);
     if (!SORT_ATTACHED.test(sql)) assert.not.match(plan, /TEMP B-TREE/, `${sql}\n${plan}`);
+  }
+});
+
+/** The ids in the params of one session, and the index of the few deleted rows. */
+const SCANS =
+  /SCAN (?!CONSTANT ROW|json_each VIRTUAL|certificates USING (?:\w+ )?INDEX certificates_deleted)/;
+
+test('the statements of certificates and extensions of sessions read no table whole', async () => {
+  await using lists = openLists();
+  const { projectId, db } = lists;
+  addSessions(lists, projectId, 1_000);
+  const projects = [projectId];
+  for (let n = 0; n < 50; n++) projects.push(await lists.addProject(`project-${n}`));
+  for (const [at, project] of projects.entries()) {
+    db.exec(`
+      WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < 99)
+      INSERT INTO certificates (id, project_id, pem, created_at, updated_at, deleted_at)
+      SELECT 'certificate-${at}-' || printf('%03d', n), '${project}', 'pem', 0, 0,
+        iif(n < 5, 1, NULL) FROM numbers`);
+  }
+  db.exec('ANALYZE');
+  const of = [certificateOps, certificateStatements, certificatesOfSession, extensionsOfSession];
+  const statements = statementsOf(lists, of).filter((sql) => !sql.startsWith('INSERT'));
+  assert.ok(statements.length > 5);
+  for (const sql of statements) {
+    const plan = planOf(lists, sql);
+    assert.not.match(plan, SCANS, `${sql}\n${plan}`);
+    assert.not.match(plan, /AUTOMATIC|ANY\(/, `${sql}\n${plan}`);
+    if (/LIMIT @max/.test(sql)) assert.not.match(plan, /TEMP B-TREE/, `${sql}\n${plan}`);
   }
 });
 
