@@ -7,15 +7,17 @@ import type Router from '@koa/router';
 import type { Log } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
+import { REQUEST_TIMEOUT_MS } from '../../config.ts';
 import type { State } from '../../http/auth.ts';
 import { baseUrlOf } from '../../http/base-url.ts';
 import { readJson } from '../../http/body.ts';
 import type { Operation } from '../../rest/operations.ts';
-import type { TranscodeDeps } from '../../rest/transcode.ts';
+import type { Sending, TranscodeDeps } from '../../rest/transcode.ts';
 import { readMessage } from './message.ts';
 import { MCP_PATH } from './paths.ts';
 import { openServices } from './service.ts';
 
+type MakeOptions = Sending['options'];
 type McpDeps = TranscodeDeps & { operations: readonly Operation[]; log: Log };
 
 /** Headers that the SDK reads. */
@@ -39,7 +41,7 @@ export function addMcp(router: Router<State>, { log, ...deps }: McpDeps): void {
       body: '{}', // the parsed message is read instead
       ...(signal && { signal }),
     });
-    const service = serviceOf({ options, baseUrl: baseUrlOf(ctx) });
+    const service = serviceOf({ options: ownTime(options), baseUrl: baseUrlOf(ctx) });
     // 35 MB and 0.3 s, once: a service without agents does not load it
     const { answerMessage } = await import('./server.ts');
     const answer = await answerMessage(request, message, { service, log });
@@ -48,6 +50,11 @@ export function addMcp(router: Router<State>, { log, ...deps }: McpDeps): void {
     ctx.status = answer.status;
     if (body !== '') ctx.set('content-type', 'application/json; charset=utf-8');
   });
+}
+
+/** Each call of a tool has the time of a request: another one may have waited before it. */
+function ownTime(options: MakeOptions): MakeOptions {
+  return (timeoutMs = REQUEST_TIMEOUT_MS) => options(timeoutMs);
 }
 
 /** Against DNS rebinding, beside the key: only a browser sends an origin. */

@@ -2,6 +2,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { TEXT_MAX_CHARS } from '../../../../gateway/routes/mcp/short-text.ts';
+import { must } from '../../../../proto/common/must.ts';
 import type { Invocation } from '../../../../proto/gen/tabern/v1/invocations.pb.ts';
 import type { Session } from '../../../../proto/gen/tabern/v1/sessions.pb.ts';
 import { Fault } from '../../../../proto/rpc/errors.ts';
@@ -86,6 +87,31 @@ test('of a log over the limit, the end is shown', async () => {
   assert.ok(text.length < TEXT_MAX_CHARS + 500, String(text.length));
   assert.ok(text.endsWith('line 2999') && !text.includes('line 0\n'), text.slice(-200));
   assert.match(text, `/v1/functions/invocations/${ID}/logs`);
+});
+
+test('after a long wait for the outcome, there is time to read the log', async () => {
+  const { invocations } = invocation({});
+  const { now } = performance;
+  const leftMs: number[] = [];
+  const some: Some = {
+    invocations: {
+      ...invocations,
+      async getInvocation(request, call) {
+        performance.now = () => now.call(performance) + 45_000;
+        return await must(invocations?.getInvocation, 'a handler')(request, call);
+      },
+      async listInvocationLogs(_, { deadline }) {
+        leftMs.push(deadline - performance.now());
+        return { logs: [], total: 0 };
+      },
+    },
+  };
+  try {
+    await textOf(some, 'function_logs', { invocationId: ID, wait: 45 });
+    assert.ok(must(leftMs[0], 'the log was read') > 10_000, `${leftMs} ms`);
+  } finally {
+    performance.now = now;
+  }
 });
 
 test('a failed invocation shows its cause, without a stack', async () => {
