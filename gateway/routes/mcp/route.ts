@@ -3,6 +3,7 @@
  * gateway can answer the next one. A request needs a project's key, as below /v1, and no page of
  * another origin may send it.
  */
+import { isIP } from 'node:net';
 import type Router from '@koa/router';
 import type { Log } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
@@ -22,12 +23,14 @@ type McpDeps = TranscodeDeps & { operations: readonly Operation[]; log: Log };
 
 /** Headers that the SDK reads. */
 const PASSED = ['content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'];
+const PROBLEM =
+  'Pages of another origin may not send requests to /mcp. TABERN_PUBLIC_URL is its own one.';
 const BOTH = 'application/json, text/event-stream';
 
 export function addMcp(router: Router<State>, { log, ...deps }: McpDeps): void {
   const serviceOf = openServices(deps);
   router.post(MCP_PATH, async (ctx) => {
-    checkOrigin(ctx.get('origin'), [deps.publicUrl, baseUrlOf(ctx)]);
+    checkOrigin(ctx.get('origin'), [deps.publicUrl, numericOf(baseUrlOf(ctx))]);
     const options = must(ctx.state.call, 'a key');
     // Some messages need no call to core; none is answered without a valid key.
     await deps.clients.projects.listProjects({}, options());
@@ -57,9 +60,15 @@ function ownTime(options: MakeOptions): MakeOptions {
   return (timeoutMs = REQUEST_TIMEOUT_MS) => options(timeoutMs);
 }
 
+/** The URL when DNS has no part in it: a page can have its own name point at this service. */
+function numericOf(url: string): string | undefined {
+  const { hostname } = new URL(url);
+  return hostname === 'localhost' || isIP(hostname.replace(/^\[|\]$/g, '')) ? url : undefined;
+}
+
 /** Against DNS rebinding, beside the key: only a browser sends an origin. */
 function checkOrigin(origin: string, own: readonly (string | undefined)[]): void {
   const given = origin.toLowerCase();
   if (given === '' || own.some((one) => one !== undefined && new URL(one).origin === given)) return;
-  throw new Fault('CROSS_ORIGIN', 'Pages of another origin may not send requests to /mcp.');
+  throw new Fault('CROSS_ORIGIN', PROBLEM);
 }

@@ -113,6 +113,20 @@ test('what is no message of a client is refused', async () => {
   }
 });
 
+test('a page of any other name is refused: DNS can point a name at this service', async () => {
+  await using app = await openUploads();
+  const { port } = new URL(app.gateway.url);
+  const rows: [host: string, status: number][] = [
+    [`rebound.example.com:${port}`, 403],
+    [`localhost:${port}`, 200],
+    [`[::1]:${port}`, 200],
+  ];
+  for (const [host, status] of rows) {
+    const answer = await post(app, LIST, { ...AS_BEARER, host, origin: `http://${host}` });
+    assert.is(answer.status, status, `${host}: ${answer.text}`);
+  }
+});
+
 const WRONG: [tool: string, given: unknown, words: string][] = [
   ['session_start', { timeout: 'x' }, '`timeout` must be a whole number.'],
   ['session_start', { timeout: 5 }, '`timeout` must be >= 60.'],
