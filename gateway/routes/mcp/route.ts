@@ -51,13 +51,19 @@ export function addMcp(router: Router<State>, { log, ...deps }: McpDeps): void {
     const body = await answer.text();
     ctx.body = body === '' ? null : body; // null: Koa would write the name of the status
     ctx.status = answer.status;
-    if (body !== '') ctx.set('content-type', 'application/json; charset=utf-8');
+    if (body !== '') ctx.set('content-type', typeOf(answer));
   });
 }
 
 /** Each call of a tool has the time of a request: another one may have waited before it. */
 function ownTime(options: MakeOptions): MakeOptions {
   return (timeoutMs = REQUEST_TIMEOUT_MS) => options(timeoutMs);
+}
+
+/** subscriptions/listen answers with events, which end at once: no tool changes. */
+function typeOf({ headers }: Response): string {
+  const type = headers.get('content-type') ?? 'application/json';
+  return `${type}; charset=utf-8`;
 }
 
 /** The URL when DNS has no part in it: a page can have its own name point at this service. */

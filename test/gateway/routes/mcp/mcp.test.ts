@@ -127,6 +127,24 @@ test('a page of any other name is refused: DNS can point a name at this service'
   }
 });
 
+test('an answer of the SDK that is a stream of events is named as such', async () => {
+  await using app = await openUploads();
+  const version = '2026-07-28';
+  const method = 'subscriptions/listen';
+  const name = 'io.modelcontextprotocol/';
+  const _meta = {
+    [`${name}protocolVersion`]: version,
+    [`${name}clientInfo`]: { name: 'x', version: '1' },
+    [`${name}clientCapabilities`]: {},
+  };
+  const params = { notifications: { toolsListChanged: true }, _meta };
+  const headers = { ...AS_BEARER, 'mcp-protocol-version': version, 'mcp-method': method };
+  const { status, headers: answered, text } = await post(app, { ...LIST, method, params }, headers);
+  assert.is(status, 200, text);
+  assert.match(text, /^event: message\n/);
+  assert.match(String(answered['content-type']), /^text\/event-stream/);
+});
+
 const WRONG: [tool: string, given: unknown, words: string][] = [
   ['session_start', { timeout: 'x' }, '`timeout` must be a whole number.'],
   ['session_start', { timeout: 5 }, '`timeout` must be >= 60.'],
