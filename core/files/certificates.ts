@@ -19,6 +19,9 @@ import type { Validator } from '../validation/validator.ts';
 
 /** Of a project. Source: extensions.proto. */
 const CERTIFICATES_MAX = 100;
+/** Of a project, until retention removes them. Ours: they are 20 MB at most. */
+const DELETED_MAX = 300;
+const MAX = { count: CERTIFICATES_MAX, deleted: DELETED_MAX };
 const SIZE = { min: 1, max: CERTIFICATE_MAX_BYTES, unit: ' bytes' };
 const PEM = /-----BEGIN CERTIFICATE-----([^-]+)-----END CERTIFICATE-----/g;
 
@@ -35,8 +38,9 @@ export function certificateService({
       const read = await validator.certificates(projectId, content, now());
       if ('problem' in read) throw invalidField('file', read.problem);
       const wanted = { id: newId(), projectId, pem: read.pem, at: now() };
-      const made = await store.createCertificate(wanted, CERTIFICATES_MAX);
+      const made = await store.createCertificate(wanted, MAX);
       if (made === 'full') throw tooMany(CERTIFICATES_MAX);
+      if (made === 'full-of-deleted') throw tooManyDeleted(DELETED_MAX);
       return { certificate: toProto(made) };
     },
 
@@ -68,6 +72,12 @@ export function certificatesOf(pem: string): Buffer[] {
 
 function tooMany(limit: number): Fault {
   const message = `A project has at most ${limit} certificates. Delete one first.`;
+  return new Fault('TOO_MANY_CERTIFICATES', message, { limit });
+}
+
+function tooManyDeleted(limit: number): Fault {
+  const which = `${limit} deleted certificates of this project, which open sessions may trust,`;
+  const message = `${which} are not removed yet. Retry in a minute.`;
   return new Fault('TOO_MANY_CERTIFICATES', message, { limit });
 }
 

@@ -62,6 +62,7 @@ export type ExtensionStatements = {
 
 export type CertificateStatements = {
   countOf(projectId: string): Read<number>;
+  deletedOf(projectId: string): Read<number>;
   insert(certificate: NewCertificate): Read<CertificateRow>;
 };
 
@@ -141,8 +142,8 @@ export function fileOperations(
       return yield* extensions.purge(max);
     },
     *createCertificate(wanted, max) {
-      if ((yield* certificates.countOf(wanted.projectId)) >= max) return 'full';
-      return yield* certificates.insert(wanted);
+      const full = yield* fullness(certificates, wanted.projectId, max);
+      return full ?? (yield* certificates.insert(wanted));
     },
     *dropExtensionBlob(wanted) {
       return (yield* isFree(wanted)) && (yield* extensions.dropBlob(wanted.blobId));
@@ -154,6 +155,16 @@ export function fileOperations(
     const blob = yield* blobs.find({ ...wanted, kind: 'EXTENSION' });
     return blob !== undefined && !(yield* extensions.isOwned(wanted.blobId));
   }
+}
+
+function* fullness(
+  certificates: CertificateStatements,
+  projectId: string,
+  max: { count: number; deleted: number },
+): Steps<'full' | 'full-of-deleted' | undefined> {
+  if ((yield* certificates.countOf(projectId)) >= max.count) return 'full';
+  if ((yield* certificates.deletedOf(projectId)) >= max.deleted) return 'full-of-deleted';
+  return undefined;
 }
 
 /**

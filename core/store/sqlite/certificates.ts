@@ -10,9 +10,16 @@ import type { Tx } from './engine/transaction.ts';
 
 const COLUMNS = `id, project_id AS projectId, created_at AS createdAt, updated_at AS updatedAt`;
 const EXISTING = 'id = @id AND project_id = @projectId AND deleted_at IS NULL';
+const CERTIFICATES = `json_each(sessions.params, '$.proxySettings.caCertificates')`;
 /** Ids of the certificates of a session. */
-const NAMED = `SELECT lower(value)
-  FROM json_each(sessions.params, '$.proxySettings.caCertificates')`;
+const NAMED = `SELECT lower(value) FROM ${CERTIFICATES}`;
+/**
+ * Those of all open sessions that may have named a deleted one: params are not read again for each.
+ * Index sessions_open_by_project.
+ */
+const TRUSTED = `SELECT lower(value) FROM sessions CROSS JOIN ${CERTIFICATES}
+  WHERE sessions.status IN ('PENDING', 'RUNNING') AND sessions.project_id IN (
+    SELECT project_id FROM certificates WHERE deleted_at IS NOT NULL)`;
 
 export function certificateStatements(tx: Tx): CertificateStatements {
   const { number, returned } = statements(tx);
@@ -20,6 +27,10 @@ export function certificateStatements(tx: Tx): CertificateStatements {
     // Index certificates_by_project.
     countOf: number(
       'SELECT COUNT(*) FROM certificates WHERE project_id = ? AND deleted_at IS NULL',
+    ),
+    // Index certificates_deleted.
+    deletedOf: number(
+      'SELECT COUNT(*) FROM certificates WHERE project_id = ? AND deleted_at IS NOT NULL',
     ),
     insert: returned(`
       INSERT INTO certificates (id, project_id, pem, created_at, updated_at)
@@ -41,13 +52,10 @@ export function certificateOps(tx: Tx): Omit<CertificateOps, 'createCertificate'
       SELECT ${COLUMNS} FROM certificates WHERE project_id = @projectId AND deleted_at IS NULL
       ORDER BY id DESC LIMIT @max`),
     deleteCertificate: (wanted) => remove(wanted) > 0,
-    // Indexes certificates_deleted and sessions_open_by_project.
+    // Index certificates_deleted.
     purgeCertificates: changes(`
       DELETE FROM certificates WHERE id IN (
-        SELECT id FROM certificates WHERE deleted_at IS NOT NULL AND NOT EXISTS (
-          SELECT 1 FROM sessions
-          WHERE project_id = certificates.project_id AND status IN ('PENDING', 'RUNNING')
-            AND certificates.id IN (${NAMED}))
+        SELECT id FROM certificates WHERE deleted_at IS NOT NULL AND id NOT IN (${TRUSTED})
         LIMIT ?)`),
   };
 }

@@ -114,15 +114,20 @@ export function downloadOps(tx: Tx): Omit<DownloadOps, 'addDownload'> {
 const EXTENSION = `id, project_id AS projectId, file_name AS fileName, created_at AS createdAt,
   updated_at AS updatedAt`;
 const EXISTING = 'id = @id AND project_id = @projectId AND deleted_at IS NULL';
-/** Ids of the extensions of a session; the interface has two fields for the first. */
-const NAMED = `SELECT lower(COALESCE(sessions.extension_id,
-    sessions.params ->> '$.extensionId', sessions.params ->> '$.browserSettings.extensionId'))
-  UNION SELECT lower(value) FROM json_each(sessions.params, '$.browserSettings.extensions')`;
-/** Index sessions_open_by_project. */
-const IS_LOADED = `EXISTS (
-  SELECT 1 FROM sessions
-  WHERE project_id = extensions.project_id AND status IN ('PENDING', 'RUNNING')
-    AND extensions.id IN (${NAMED}))`;
+/** The first extension of a session; the interface has two fields for it. */
+const FIRST = `lower(COALESCE(sessions.extension_id,
+  sessions.params ->> '$.extensionId', sessions.params ->> '$.browserSettings.extensionId'))`;
+const OTHERS = `json_each(sessions.params, '$.browserSettings.extensions')`;
+/** Ids of the extensions of a session. */
+const NAMED = `SELECT ${FIRST} UNION SELECT lower(value) FROM ${OTHERS}`;
+const IS_CONCERNED = `sessions.status IN ('PENDING', 'RUNNING')
+  AND sessions.project_id IN (SELECT project_id FROM extensions WHERE deleted_at IS NOT NULL)`;
+/**
+ * Those of all open sessions that may have named a deleted one: params are not read again for each.
+ * Index sessions_open_by_project.
+ */
+const LOADED = `SELECT COALESCE(${FIRST}, '') FROM sessions WHERE ${IS_CONCERNED}
+  UNION SELECT lower(value) FROM sessions CROSS JOIN ${OTHERS} WHERE ${IS_CONCERNED}`;
 
 export function extensionStatements(tx: Tx): ExtensionStatements {
   const { number, exists, changed, returned } = statements(tx);
@@ -130,7 +135,7 @@ export function extensionStatements(tx: Tx): ExtensionStatements {
   // Index extensions_deleted.
   const purge = values<[number], string>(`
     DELETE FROM extensions WHERE id IN (
-      SELECT id FROM extensions WHERE deleted_at IS NOT NULL AND NOT ${IS_LOADED} LIMIT ?)
+      SELECT id FROM extensions WHERE deleted_at IS NOT NULL AND id NOT IN (${LOADED}) LIMIT ?)
     RETURNING blob_id`);
   const dropBlob = changes<[object]>(`
     DELETE FROM blobs

@@ -129,11 +129,11 @@ export type CertificateRow = Owned & Dated;
 
 /** One or several certificates in PEM, uploaded together. */
 export type CertificateOps = {
-  /** `full`: the project has `max`. */
+  /** `full`: the project has `count`; `full-of-deleted`: so many deleted ones are stored. */
   createCertificate(
     wanted: Owned & { pem: string; at: number },
-    max: number,
-  ): CertificateRow | 'full';
+    max: { count: number; deleted: number },
+  ): CertificateRow | 'full' | 'full-of-deleted';
   /** Undefined when it was deleted. `size`: of its PEM. */
   getCertificate(wanted: Owned): (CertificateRow & { size: number }) | undefined;
   /** Newest first. */

@@ -7,6 +7,7 @@ import { must } from '../../../proto/common/must.ts';
 import { faultOf } from '../../support/fault.ts';
 import { authority, selfSigned } from '../../support/servers/certificates.ts';
 import { openSessions } from '../sessions/runs.ts';
+import { ENGINES, openBench, T0 } from '../store/engines.ts';
 
 const test = suite('core/files/certificates');
 
@@ -135,6 +136,54 @@ test('a project has 100 certificates at most', async () => {
   assert.equal([fault.reason, fault.facts], ['TOO_MANY_CERTIFICATES', { limit: 100 }]);
   await app.certificates.deleteCertificate({ id: must(ids[0], 'an id') }, app.asProject);
   assert.ok(await app.made(cert));
+});
+
+test('deleted certificates are removed, unless an open session is to trust them', async () => {
+  await using bench = await openBench(must(ENGINES[0], 'an engine'));
+  const { store } = bench;
+  const projectId = await bench.project('p');
+  const max = { count: 9, deleted: 9 };
+  const [a, b] = [newId(), newId()];
+  for (const id of [a, b]) await store.createCertificate({ id, projectId, pem: id, at: T0 }, max);
+  const { id } = await store.createSession({
+    id: newId(),
+    projectId,
+    region: 'us-west-2',
+    contextId: null,
+    extensionId: null,
+    keepAlive: false,
+    params: JSON.stringify(trusting(a.toUpperCase())),
+    timeoutMs: 60_000,
+    userMetadata: null,
+    labels: { wanted: [], max: 1 },
+    at: T0,
+    waitUntil: T0 + 60_000,
+  });
+  for (const one of [a, b]) await store.deleteCertificate({ id: one, projectId, at: T0 });
+  assert.is(await store.purgeCertificates(9), 1);
+  const [work] = await bench.lease('session', 1, T0);
+  assert.equal(work?.kind === 'session' && work.certificates, [a]);
+  await store.releaseSession({ id, projectId, at: T0 });
+  const { leaseId } = must(work, 'work');
+  const end = { status: 'COMPLETED', reason: '', proxyBytes: 0, at: T0 } as const;
+  await store.completeSession({ leaseId, ...end });
+  assert.is(await store.purgeCertificates(9), 1);
+  assert.is(await store.purgeCertificates(9), 0);
+});
+
+test('deleted certificates have a limit of their own until they are removed', async () => {
+  await using app = await openCertificates();
+  const { cert } = await authority();
+  async function createAndDelete(count: number): Promise<void> {
+    for (let n = 0; n < count; n++) {
+      const id = await app.made(cert);
+      await app.certificates.deleteCertificate({ id }, app.asProject);
+    }
+  }
+  await createAndDelete(300);
+  const { reason, message } = await faultOf(app.upload(cert));
+  assert.is(reason, 'TOO_MANY_CERTIFICATES');
+  assert.match(message, /^300 deleted certificates .*are not removed yet\. Retry in a minute\.$/);
 });
 
 test.run();

@@ -31,4 +31,4 @@ CREATE TABLE certificates (
   deleted_at INTEGER
 ) STRICT;
 CREATE INDEX certificates_by_project ON certificates (project_id, id) WHERE deleted_at IS NULL;
-CREATE INDEX certificates_deleted ON certificates (deleted_at) WHERE deleted_at IS NOT NULL;
+CREATE INDEX certificates_deleted ON certificates (project_id) WHERE deleted_at IS NOT NULL;
