@@ -3,6 +3,7 @@
  * OpenSSL's parser: only the thread of validator.ts calls it.
  */
 import { X509Certificate } from 'node:crypto';
+import { certificateNames } from '../../proto/network/certificate-names.ts';
 
 /** Source: extensions.proto. */
 const COUNT_MAX = 10;
@@ -45,7 +46,9 @@ function partsOf(content: Buffer): { blocks: (Buffer | string)[] } | { problem: 
 
 function parsed(part: Buffer | string): X509Certificate | undefined {
   try {
-    return new X509Certificate(part);
+    const certificate = new X509Certificate(part);
+    certificateNames(certificate.raw); // a runner reads them, too
+    return certificate;
   } catch {
     return undefined; // the caller has the problem to report
   }

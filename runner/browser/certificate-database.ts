@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { must } from '../../proto/common/must.ts';
+import { certificateNames } from '../../proto/network/certificate-names.ts';
 
 /** Chromium prefers it to the directory of the XDG specification when it exists. */
 const DIRECTORY = '.pki/nssdb';
@@ -25,8 +25,6 @@ const CERTIFICATE = `INSERT INTO nssPublic (id, a0, a1, a2, a3, a11, a80, a81, a
 /** CKO_NSS_TRUST: CKT_NSS_TRUSTED_DELEGATOR for the certificate of that hash. */
 const TRUST = `INSERT INTO nssPublic (id, a0, a1, a2, a81, a82, ace536358, ace5363b4, ace5363b5)
   VALUES (:id, x'ce534353', x'01', x'00', :issuer, :serial, x'ce534352', :sha1, :md5)`;
-/** Tag of the version in a certificate, which those of version 1 do not have. */
-const VERSION = 0xa0;
 
 /** `certificates`: in DER; `home`: of the browser. Throws when one is not a certificate. */
 export async function writeCertificates(
@@ -46,7 +44,7 @@ export async function writeCertificates(
   const texts = certificates.map((der) => Buffer.from(der).toString('base64'));
   for (const [index, text] of [...new Set(texts)].entries()) {
     const der = Buffer.from(text, 'base64');
-    const { issuer, serial, subject } = namesOf(der);
+    const { issuer, serial, subject } = certificateNames(der);
     const [sha1, md5] = [hashOf('sha1', der), hashOf('md5', der)];
     const label = Buffer.from(`authority ${index + 1}`);
     certificate.run({ id: 2 * index + 1, label, der, issuer, serial, subject, sha1 });
@@ -56,36 +54,4 @@ export async function writeCertificates(
 
 function hashOf(algorithm: 'sha1' | 'md5', der: Buffer): Buffer {
   return createHash(algorithm).update(der).digest();
-}
-
-/** Elements of the certificate, in DER. Source: RFC 5280 4.1. */
-function namesOf(der: Buffer): { issuer: Buffer; serial: Buffer; subject: Buffer } {
-  const signed = childrenOf(must(childrenOf(der)[0], 'the signed part of a certificate'));
-  const [serial, , issuer, , subject] = signed[0]?.[0] === VERSION ? signed.slice(1) : signed;
-  return {
-    issuer: must(issuer, 'an issuer'),
-    serial: must(serial, 'a serial number'),
-    subject: must(subject, 'a subject'),
-  };
-}
-
-function childrenOf(element: Buffer): Buffer[] {
-  const { start, end } = contentOf(element, 0);
-  const children: Buffer[] = [];
-  let at = start;
-  while (at < end) {
-    const next = contentOf(element, at).end;
-    children.push(element.subarray(at, next));
-    at = next;
-  }
-  return children;
-}
-
-/** Of the element at this index. Throws RangeError where the bytes end. */
-function contentOf(bytes: Buffer, at: number): { start: number; end: number } {
-  const first = bytes.readUInt8(at + 1);
-  const lengthBytes = first < 0x80 ? 0 : first & 0x7f;
-  const start = at + 2 + lengthBytes;
-  const length = lengthBytes === 0 ? first : bytes.readUIntBE(at + 2, lengthBytes);
-  return { start, end: start + length };
 }

@@ -28,6 +28,14 @@ async function openCertificates() {
 }
 
 const derOf = (pem: string) => new X509Certificate(pem).raw;
+/** As BER allows it, and OpenSSL reads it: the length of the signed part is not written. */
+function withoutLength(der: Buffer): Buffer {
+  const end = 8 + der.readUInt16BE(6);
+  const signed = [Buffer.from([0x30, 0x80]), der.subarray(8, end), Buffer.alloc(2)];
+  const header = Buffer.from(der.subarray(0, 4));
+  return Buffer.concat([header, ...signed, der.subarray(end)]);
+}
+
 const trusting = (...caCertificates: string[]) => ({ proxySettings: { caCertificates } });
 
 test('a certificate in PEM or DER, or several in one file, are what a session trusts', async () => {
@@ -70,6 +78,7 @@ test('a file that is no certificate of an authority is refused, with the reason'
   const rows: [string | Uint8Array, RegExp][] = [
     ['hello', /^`file` is no certificate in PEM or DER: it cannot be parsed\.$/],
     [derOf(cert).subarray(0, 100), /cannot be parsed/],
+    [withoutLength(derOf(cert)), /cannot be parsed/],
     ['-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n', /cannot be parsed/],
     [leaf.cert, /^`file` is not accepted\. The certificate is not of an authority \(CA\)/],
     [`${cert}\n${leaf.cert}`, /Certificate 2 is not of an authority/],
