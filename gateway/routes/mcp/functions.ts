@@ -1,7 +1,6 @@
 /** Tools for published functions: list, invoke, read the outcome and the log. */
 import { invalidField } from '../../../proto/rpc/errors.ts';
 import type { JsonObject } from '../../rest/json-validation.ts';
-import { WAIT } from './sessions.ts';
 import { firstPart, lastPart, line } from './short-text.ts';
 import {
   isUuid,
@@ -13,6 +12,7 @@ import {
   text,
   textIn,
   uuidIn,
+  WAIT,
 } from './tool.ts';
 
 const LIMIT = { minimum: 1, maximum: 50, default: 20 };

@@ -36,7 +36,7 @@ const LISTED = TOOLS.map(({ name, description, properties, required, annotations
   annotations,
   inputSchema: {
     type: 'object' as const,
-    properties: properties as Record<string, { type: string }>,
+    properties,
     required: [...required],
     additionalProperties: false,
   },

@@ -1,15 +1,22 @@
 /** Tools for sessions: start, list, end, live view, and handoffs to a person. */
+
+import { invalidField } from '../../../proto/rpc/errors.ts';
 import type { JsonObject } from '../../rest/json-validation.ts';
 import { line } from './short-text.ts';
-import { choiceIn, numberIn, picked, schemas, type Tool, text, uuidIn } from './tool.ts';
+import {
+  choiceIn,
+  flagIn,
+  numberIn,
+  picked,
+  schemas,
+  type Tool,
+  text,
+  uuidIn,
+  WAIT,
+} from './tool.ts';
 
 /** In seconds. Ours: a forgotten session ends by itself. */
 const TIMEOUT_S = 1_800;
-/**
- * In seconds. Ours: clients abandon a call after 60 s (DEFAULT_REQUEST_TIMEOUT_MSEC of the SDK), so
- * a wait ends before.
- */
-export const WAIT = { minimum: 0, maximum: 45, default: 45 };
 const LIMIT = { minimum: 1, maximum: 50, default: 20 };
 /** As many as GET /v1/sessions has. */
 const OFFSET = { minimum: 0, maximum: 1_000, default: 0 };
@@ -58,13 +65,14 @@ const start: Tool = {
   required: [],
   annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: true },
   async run(given, { call }) {
+    const isShown = flagIn(given, 'connectUrl');
     const session = await call<Session>('POST /v1/sessions', { body: settingsOf(given) });
     const { id, status, expiresAt, connectUrl } = session;
     const lines = [
       `Session ${id} is ${status}. It ends at ${expiresAt} or by session_end.`,
       'live_view has a link for a person to watch it.',
     ];
-    if (given['connectUrl'] === true) {
+    if (isShown) {
       lines.push(
         `connectUrl: ${connectUrl}`,
         `To drive it with Playwright's tools: npx @playwright/mcp --cdp-endpoint '${connectUrl}'`,
@@ -75,14 +83,17 @@ const start: Tool = {
 };
 
 function settingsOf(given: JsonObject): JsonObject {
-  const { contextId, persist, connectUrl: _, ...rest } = given;
-  const { viewport, ...body } = rest;
-  const context = contextId !== undefined && { id: contextId, persist: persist ?? false };
+  const hasContext = (given['contextId'] ?? null) !== null;
+  const persist = flagIn(given, 'persist');
+  if (persist && !hasContext) throw invalidField('persist', 'needs contextId.');
   return {
     timeout: TIMEOUT_S,
-    ...body,
+    ...picked(given, ['timeout', 'proxies', 'labels']),
     keepAlive: true,
-    browserSettings: { ...(context && { context }), ...(viewport !== undefined && { viewport }) },
+    browserSettings: {
+      ...picked(given, ['viewport']),
+      ...(hasContext && { context: { id: uuidIn(given, 'contextId'), persist } }),
+    },
   };
 }
 
@@ -143,7 +154,7 @@ const liveView: Tool = {
   name: 'live_view',
   description:
     'Returns a link with which a person can watch and use the browser of a running session, and ' +
-    'its open tabs. Whoever has the link can use the browser.',
+    'its open tabs. The link needs no key.',
   properties: { sessionId: SESSION_ID },
   required: ['sessionId'],
   annotations: { readOnlyHint: true },

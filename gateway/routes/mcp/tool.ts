@@ -30,18 +30,26 @@ export type Answer = {
   structuredContent?: Readonly<Record<string, string>>;
 };
 
+/** A JSON schema. */
+type Schema = { type: string; [keyword: string]: unknown };
+
 export type Tool = {
   name: string;
   /** For a model: what the tool does, what to call next. */
   description: string;
   /** JSON schemas of the arguments, by name. */
-  properties: Readonly<Record<string, object>>;
+  properties: Readonly<Record<string, Schema>>;
   required: readonly string[];
   /** Of the protocol: hints for clients that ask their user before a call. */
   annotations: { readOnlyHint: boolean; destructiveHint?: boolean; openWorldHint?: boolean };
   run(given: JsonObject, service: Service): Promise<Answer>;
 };
 
+/**
+ * In seconds. Ours: clients abandon a call after 60 s (DEFAULT_REQUEST_TIMEOUT_MSEC of the SDK), so
+ * a wait ends before.
+ */
+export const WAIT = { minimum: 0, maximum: 45, default: 45 };
 /** As core reads ids. */
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** An unknown argument's name is truncated to this in the error. */
@@ -88,6 +96,12 @@ export function numberIn(given: JsonObject, name: string, range: WholeNumber): n
   const isWhole = typeof value === 'number' && Number.isInteger(value);
   if (isWhole && value >= minimum && value <= maximum) return value;
   throw invalidField(name, `must be a whole number from ${minimum} to ${maximum}.`);
+}
+
+export function flagIn(given: JsonObject, name: string): boolean {
+  const value = given[name] ?? false;
+  if (typeof value === 'boolean') return value;
+  throw invalidField(name, 'must be a boolean.');
 }
 
 export function choiceIn<T extends string>(
