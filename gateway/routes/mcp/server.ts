@@ -21,7 +21,8 @@ import { PAGE_TOOLS } from './pages.ts';
 import { SESSION_TOOLS } from './sessions.ts';
 import { type Answer, checkNames, type Service, type Tool, text } from './tool.ts';
 
-const TOOLS: readonly Tool[] = [...SESSION_TOOLS, ...PAGE_TOOLS, ...FUNCTION_TOOLS];
+/** In the order of tools/list. */
+export const TOOLS: readonly Tool[] = [...SESSION_TOOLS, ...PAGE_TOOLS, ...FUNCTION_TOOLS];
 const NAME_SHOWN_CHARS = 64;
 
 const INSTRUCTIONS =

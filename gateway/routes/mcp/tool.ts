@@ -5,6 +5,7 @@
  */
 
 import { invalidField } from '../../../proto/rpc/errors.ts';
+import type { Json } from '../../http/body.ts';
 import type { JsonObject } from '../../rest/json-validation.ts';
 
 /** The REST interface in this process, with the key of the caller. */
@@ -31,7 +32,7 @@ export type Answer = {
 };
 
 /** A JSON schema. */
-type Schema = { type: string; [keyword: string]: unknown };
+type Schema = { type: string; [keyword: string]: Json };
 
 export type Tool = {
   name: string;
@@ -133,9 +134,9 @@ export const schemas = {
   uuid: (description: string) => ({ type: 'string', format: 'uuid', description }),
   flag: (description: string) => ({ type: 'boolean', description }),
   whole: (range: WholeNumber, description: string) => ({ type: 'integer', ...range, description }),
-  choice: (choices: readonly string[], description: string) => ({
+  choice: (choices: readonly [string, ...string[]], description: string) => ({
     type: 'string',
-    enum: choices,
+    enum: [...choices],
     default: choices[0],
     description,
   }),
