@@ -138,7 +138,7 @@ journey('the inspector lists the tools without a problem, and calls one', async 
 
 type Mode = 'legacy' | 'auto';
 
-/** `tabern mcp` as an agent starts it, in that directory. */
+/** `tabern mcp` as an agent starts it, in that directory. Ended also by a failed test. */
 async function overStdio(stack: Stack, cwd: string, mode: Mode = 'legacy') {
   const changes: number[] = [];
   const client = new Client(
@@ -152,7 +152,7 @@ async function overStdio(stack: Stack, cwd: string, mode: Mode = 'legacy') {
   const args = [BIN, 'mcp'];
   const transport = new StdioClientTransport({ command: process.execPath, args, cwd, env });
   await client.connect(transport);
-  return { client, changes, transport };
+  return { client, changes, [Symbol.asyncDispose]: () => client.close() };
 }
 
 /** Ended without a call of the tool. */
@@ -170,7 +170,8 @@ for (const mode of ['legacy', 'auto'] as const) {
     await using site = await startSite();
     const project = await installed();
     const stack = await service.get();
-    const { client, changes } = await overStdio(stack, project.path, mode);
+    await using agent = await overStdio(stack, project.path, mode);
+    const { client, changes } = agent;
     is((await client.listTools()).tools.length, 11);
     const refused = (await client.callTool({ name: 'browser_snapshot' })) as Result;
     match(refused.content[0]?.text ?? '', 'call session_start');
@@ -201,7 +202,8 @@ for (const mode of ['legacy', 'auto'] as const) {
 journey('over stdio: a session that ended, a process that ended, and never a key', async () => {
   const project = await installed();
   const stack = await service.get();
-  const { client, changes } = await overStdio(stack, project.path);
+  await using agent = await overStdio(stack, project.path);
+  const { client, changes } = agent;
   const { ids } = await use(client, 'session_start');
   const signingKey = await released(stack, must(ids['sessionId'], 'a session'));
   const late = (await client.callTool({ name: 'browser_snapshot', arguments: {} })) as Result;
@@ -214,16 +216,15 @@ journey('over stdio: a session that ended, a process that ended, and never a key
   process.kill(pid, 'SIGKILL');
   await until(() => changes.length === 2);
   is((await client.listTools()).tools.length, 11);
-  await client.close();
 });
 
 journey('over stdio without @playwright/mcp: session_start says how to install it', async () => {
   await using dir = tempDirectory();
   const stack = await service.get();
-  const { client } = await overStdio(stack, dir.path);
+  await using agent = await overStdio(stack, dir.path);
+  const { client } = agent;
   const { text } = await use(client, 'session_start');
   match(text, /RUNNING[\s\S]*npm install -g @playwright\/mcp/);
-  await client.close();
 });
 
 journey('a wrong key and an unreachable service end the command with its sentence', async () => {

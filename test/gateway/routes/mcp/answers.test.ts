@@ -167,9 +167,21 @@ test('an unexpected error is answered without its text', async () => {
   const listSessions = () => {
     throw new Error('a secret');
   };
-  const { content, isError } = await resultOf({ sessions: { listSessions } }, 'session_list', {});
-  assert.is(isError, true);
-  assert.not.match(JSON.stringify(content), 'a secret');
+  // a time that no Date has is an error in the tool
+  const listInvocationLogs = async () => ({ logs: [{ message: 'x', timestamp: NaN }], total: 1 });
+  const { invocations } = invocation({});
+  for (const [some, name, given] of [
+    [{ sessions: { listSessions } }, 'session_list', {}],
+    [
+      { invocations: { ...invocations, listInvocationLogs } },
+      'function_logs',
+      { invocationId: ID },
+    ],
+  ] as const) {
+    const { content, isError } = await resultOf(some, name, given);
+    const answer = [{ type: 'text', text: 'An unexpected error occurred.' }];
+    assert.equal([isError, content], [true, answer]);
+  }
 });
 
 test('a limit is a result with the sentence of REST', async () => {
