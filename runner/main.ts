@@ -204,7 +204,8 @@ function workKinds(options: {
   const browser = { chromes, recordings, extensions, settings, metrics };
   const shared = { runner, sessionServer: server, handoffs, ...browser };
   const invocationDeps = { ...shared, engine: engines.invocations.kind, bundles, hosts };
-  const times = { connectMs: CONNECT_MS, idleMs: IDLE_MS, graceMs: config.sessionGraceMs };
+  const { sessionGraceMs: graceMs, sessionReturnMs: returnMs } = config;
+  const times = { connectMs: CONNECT_MS, idleMs: IDLE_MS, graceMs, returnMs };
   const sessionDeps = { ...shared, engine: engines.sessions.kind, times };
   const buildDeps = { runner, hosts, jail, installed, env: config.env };
   return [

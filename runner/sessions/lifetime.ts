@@ -3,8 +3,8 @@
  *   waiting for a first client -> with clients <-> without -> ended, once
  * While it is held, because a person is asked to help, no client needs to be connected.
  * The first of these ends it: its release, its time limit, no client within connectMs, no client
- * for graceMs after the last one has disconnected (without keepAlive), a lost Chrome, the end of
- * the runner, a lost lease.
+ * for graceMs after the last one has left (without keepAlive), or for returnMs after a connection
+ * has broken, a lost Chrome, the end of the runner, a lost lease.
  */
 import type { CompleteSessionRequest_End } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { onAbort } from '../common/abort.ts';
@@ -14,8 +14,10 @@ export type SessionTimes = {
   connectMs: number;
   /** A connection without a message for this time is closed. */
   idleMs: number;
-  /** After the last client has disconnected, another one must connect within this time. */
+  /** After the last client has left, another one must connect within this time. */
   graceMs: number;
+  /** The same, after a connection that ended without a close frame: its client may come back. */
+  returnMs: number;
 };
 
 /** Source of both: proto/spec/sessions.md 5. */
@@ -42,8 +44,8 @@ const ends = {
 export type Lifetime = Disposable & {
   /** Its time begins; `leftMs` of it is left. */
   begin(leftMs: number): void;
-  /** The number of connected clients has changed. */
-  clients(count: number): void;
+  /** The number of connected clients has changed. `isBroken`: one was lost, and did not leave. */
+  clients(count: number, isBroken?: boolean): void;
   /** Whether it waits for a person. */
   hold(isHeld: boolean): void;
   /** A viewer has connected, which counts as a first client. */
@@ -59,7 +61,7 @@ export type Lifetime = Disposable & {
 
 export function openLifetime(options: {
   keepAlive: boolean;
-  times: Pick<SessionTimes, 'connectMs' | 'graceMs'>;
+  times: Pick<SessionTimes, 'connectMs' | 'graceMs' | 'returnMs'>;
   /** Each ends the session: its user's request, the end of the runner, the loss of its lease. */
   signals: Record<'released' | 'ending' | 'lost', AbortSignal>;
 }): Lifetime {
@@ -72,6 +74,8 @@ export function openLifetime(options: {
   let isHeld = false;
   let connected = 0;
   let hadClient = false;
+  /** Until then a lost client may come back. On the monotonic clock. */
+  let awaitedUntil = 0;
   const stop = (): void => {
     for (const timer of Object.values(timers)) clearTimeout(timer);
   };
@@ -112,11 +116,14 @@ export function openLifetime(options: {
       timers.time = setTimeout(() => finish(ends.late), leftMs);
       if (!wasVisited) watchClients(times.graceMs);
     },
-    clients(count) {
+    clients(count, isBroken = false) {
       visited();
+      const now = performance.now();
+      if (isBroken) awaitedUntil = now + times.returnMs;
+      else if (count > connected) awaitedUntil = 0; // it has come back
       connected = count;
       hadClient = true;
-      watchClients(times.graceMs);
+      watchClients(Math.max(times.graceMs, awaitedUntil - now));
     },
     hold(isHeldNow) {
       if (isHeldNow === isHeld) return;

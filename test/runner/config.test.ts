@@ -8,12 +8,13 @@ const read = (env: Record<string, string>) =>
   readConfig({ TABERN_DATA: '/srv/tabern', TABERN_RUNNER_TOKEN: 'token', ...env });
 
 test('sessions have their places and their grace', () => {
-  const { sessionsMax, sessionGraceMs, listen } = read({});
+  const { sessionsMax, sessionGraceMs, sessionReturnMs, listen } = read({});
   assert.equal(
-    { sessionsMax, sessionGraceMs, listen },
+    { sessionsMax, sessionGraceMs, sessionReturnMs, listen },
     {
       sessionsMax: 25,
       sessionGraceMs: 3_000,
+      sessionReturnMs: 30_000,
       listen: undefined,
     },
   );
@@ -24,6 +25,7 @@ test('sessions have their places and their grace', () => {
     ['TABERN_SESSION_GRACE_MS', '-1'],
     ['TABERN_SESSION_GRACE_MS', '60001'],
     ['TABERN_SESSION_GRACE_MS', '3s'],
+    ['TABERN_SESSION_RETURN_MS', '600001'],
   ] as const) {
     assert.throws(() => read({ [name]: value }), new RegExp(name), `${name}=${value}`);
   }

@@ -241,6 +241,11 @@ const TABLE = {
       default: '3000',
     },
   ),
+  SESSION_RETURN_MS: integer(
+    RUNNER,
+    'the same, after a connection that broke: it ended without a close frame',
+    { range: [0, 600_000], default: '30000' },
+  ),
   RUNNER_LISTEN: reachable(
     RUNNER,
     "host:port at which gateways on other machines reach this runner's sessions; " +

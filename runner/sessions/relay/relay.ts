@@ -27,6 +27,8 @@ import { browserRoot, type Root, targetRoot } from './roots.ts';
 const COMMAND_MAX_BYTES = 16 << 20;
 /** Close code of a message that is too long. RFC 6455 7.4.1. */
 const TOO_BIG = 1009;
+/** Stands for no close frame at all. RFC 6455 7.4.1. */
+const NO_CLOSE_FRAME = 1006;
 /** Ours: an agent, a live view and a debugger at once are three. */
 const CLIENTS_MAX = 32;
 const TOO_MANY = `The session has ${CLIENTS_MAX} connections, its most. Close one, then try again.`;
@@ -45,8 +47,11 @@ export type RelayOptions = Pick<IdleOptions, 'idleMs'> & {
   log: Log;
   /** Of the session, for its clients; absent: they cannot ask for any. */
   handoffs?: SessionHandoffs | undefined;
-  /** Called with the number of clients when one connects or disconnects. */
-  onClients?: ((clients: number) => void) | undefined;
+  /**
+   * Called with the number of clients when one connects or disconnects. `isBroken`: its connection
+   * ended without a close frame.
+   */
+  onClients?: ((clients: number, isBroken: boolean) => void) | undefined;
   /** Records the protocol log; absent: no log is kept. */
   recorder?: ProtocolRecorder | undefined;
 };
@@ -79,10 +84,14 @@ export function openRelay(chrome: RelayedChrome, options: RelayOptions): Relay {
     void root.closed?.then(() => client.close(1000, 'the target has closed'));
     clients.add(client);
     watchIdle(socket, client, { idleMs, isHeld });
-    onClients?.(clients.size);
+    onClients?.(clients.size, false);
+    let isBroken = false;
+    socket.once('close', (code) => {
+      isBroken = code === NO_CLOSE_FRAME;
+    });
     void client.closed.then(() => {
       clients.delete(client);
-      onClients?.(clients.size);
+      onClients?.(clients.size, isBroken);
     });
     if (ended) client.close(ended.code, ended.reason);
   };

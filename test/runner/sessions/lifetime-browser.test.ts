@@ -25,6 +25,7 @@ type Wanted = {
   timeoutMs?: number;
   idleMs?: number;
   graceMs?: number;
+  returnMs?: number;
 };
 
 const QUIET = { browserSettings: { logSession: false, recordSession: false } };
@@ -72,7 +73,7 @@ async function open({ keepAlive = false, timeoutMs = LONG_MS, ...times }: Wanted
     ...BROWSERS,
     chromes: { take: async () => chrome },
     sessionServer: server,
-    times: { connectMs: LONG_MS, idleMs: LONG_MS, graceMs: LONG_MS, ...times },
+    times: { connectMs: LONG_MS, idleMs: LONG_MS, graceMs: LONG_MS, returnMs: 0, ...times },
   });
   await started;
   const kept = cleanup.move();
@@ -147,6 +148,18 @@ test('with keepAlive a later client gets the same browser', async () => {
   scene.release();
   assert.is(await closing(again), '1000 the session was released');
   assert.is((await scene.ended())?.end, 'COMPLETED');
+});
+
+test('a client whose connection broke gets the same browser again, and then leaves', async () => {
+  await using scene = await open({ graceMs: 0, returnMs: LONG_MS });
+  const first = await scene.connect();
+  const made = await ask(first, 'Target.createBrowserContext');
+  first.terminate(); // no close frame, as of a client that was killed
+  const again = await scene.connect();
+  const { browserContextIds } = await ask(again, 'Target.getBrowserContexts');
+  assert.equal(browserContextIds, [made['browserContextId']]);
+  again.close();
+  assert.is((await scene.ended())?.reason, 'its last client has left');
 });
 
 test('on a timeout or a lost Chrome every client gets a code and a reason', async () => {

@@ -9,9 +9,10 @@ const SOON_MS = 5;
 /** Timers of the turn have run by then. */
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-type Scene = { keepAlive?: boolean; connectMs?: number; graceMs?: number };
+type Scene = { keepAlive?: boolean; connectMs?: number; graceMs?: number; returnMs?: number };
 
-function open({ keepAlive = false, connectMs = LONG_MS, graceMs = LONG_MS }: Scene = {}) {
+function open({ keepAlive = false, ...given }: Scene = {}) {
+  const times = { connectMs: LONG_MS, graceMs: LONG_MS, returnMs: LONG_MS, ...given };
   const signals = {
     released: new AbortController(),
     ending: new AbortController(),
@@ -19,7 +20,7 @@ function open({ keepAlive = false, connectMs = LONG_MS, graceMs = LONG_MS }: Sce
   };
   const one = openLifetime({
     keepAlive,
-    times: { connectMs, graceMs },
+    times,
     signals: {
       released: signals.released.signal,
       ending: signals.ending.signal,
@@ -114,6 +115,31 @@ life(
     assert.is((await back.one.ended).end, 'TIMED_OUT');
   },
 );
+
+life('a client whose connection broke may come back within a longer time', async () => {
+  using gone = open({ graceMs: 0, returnMs: 4 * SOON_MS });
+  gone.one.begin(LONG_MS);
+  gone.one.clients(1);
+  const brokenAt = performance.now();
+  gone.one.clients(0, true);
+  assert.is((await gone.one.ended).reason, 'its last client has left');
+  assert.ok(performance.now() - brokenAt > 3 * SOON_MS);
+
+  using other = open({ graceMs: 0 });
+  other.one.begin(20 * SOON_MS);
+  other.one.clients(2);
+  other.one.clients(1, true);
+  other.one.clients(0); // this one has left, the other one is still awaited
+  assert.is((await other.one.ended).reason, 'session timed out');
+
+  using back = open({ graceMs: 0 });
+  back.one.begin(LONG_MS);
+  back.one.clients(1);
+  back.one.clients(0, true);
+  back.one.clients(1);
+  back.one.clients(0); // it has come back, and has left
+  assert.is((await back.one.ended).reason, 'its last client has left');
+});
 
 life('with keepAlive a session needs no client', async () => {
   using scene = open({ keepAlive: true, graceMs: 0 });
