@@ -87,8 +87,8 @@ function settingsOf(given: JsonObject): JsonObject {
   const persist = flagIn(given, 'persist');
   if (persist && !hasContext) throw invalidField('persist', 'needs contextId.');
   return {
-    timeout: TIMEOUT_S,
-    ...picked(given, ['timeout', 'proxies', 'labels']),
+    timeout: given['timeout'] ?? TIMEOUT_S,
+    ...picked(given, ['proxies', 'labels']),
     keepAlive: true,
     browserSettings: {
       ...picked(given, ['viewport']),

@@ -213,6 +213,18 @@ function session(more: Partial<Session> = {}): Session {
   };
 }
 
+test('a session ends after 1,800 s unless its timeout is given; null is none', async () => {
+  const seen: unknown[] = [];
+  const createSession = async ({ timeout }: { timeout?: number | undefined }) => {
+    seen.push(timeout);
+    return { session: session() };
+  };
+  for (const given of [{}, { timeout: null }, { timeout: 60 }]) {
+    await textOf({ sessions: { createSession } }, 'session_start', given);
+  }
+  assert.equal(seen, [1_800, 1_800, 60]);
+});
+
 test('session_start has the connectUrl only on request; list, end never', async () => {
   const sessions = {
     createSession: async () => ({ session: session() }),
