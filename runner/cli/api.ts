@@ -158,7 +158,8 @@ function isUntrusted(error: unknown): boolean {
   return /SELF_SIGNED|UNABLE_TO_(?:GET_ISSUER|VERIFY)/.test(String(code));
 }
 
-async function reach(baseUrl: string, path: string, init: RequestInit): Promise<Response> {
+/** Throws ApiError when there is no answer. Redirects are answers: elsewhere would get the key. */
+export async function reach(baseUrl: string, path: string, init: RequestInit): Promise<Response> {
   try {
     return await fetch(baseUrl + path, { ...init, redirect: 'manual' });
   } catch (error) {

@@ -13,7 +13,7 @@ import {
 } from '@modelcontextprotocol/client';
 import { Server } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import { type Api, openApi } from './api.ts';
+import { type Api, openApi, reach } from './api.ts';
 import {
   type BrowserTools,
   openBrowserTools,
@@ -51,7 +51,8 @@ async function serve(cli: Cli, version: string): Promise<number> {
   const headers = { authorization: `Bearer ${cli.apiKey}` };
   await service.connect(
     new StreamableHTTPClientTransport(new URL(`${cli.baseUrl}/mcp`), {
-      requestInit: { headers, redirect: 'manual' }, // elsewhere, it would receive the key
+      requestInit: { headers },
+      fetch: (_, init = {}) => reach(cli.baseUrl, '/mcp', init),
     }),
   );
   await using bridge = openBridge({ cli, api, service, version });

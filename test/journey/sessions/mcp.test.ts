@@ -2,6 +2,8 @@
  * Tools for agents, with real browsers: the official client over HTTP and over stdio, the
  * inspector, and the tools of @playwright/mcp.
  */
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
@@ -225,6 +227,33 @@ journey('over stdio without @playwright/mcp: session_start says how to install i
   const { client } = agent;
   const { text } = await use(client, 'session_start');
   match(text, /RUNNING[\s\S]*npm install -g @playwright\/mcp/);
+});
+
+journey('over stdio: a call says that the service is gone, and the next one finds it', async () => {
+  await using dir = tempDirectory();
+  const stack = await service.get();
+  const port = Number(new URL(stack.url).port);
+  const open = new Set<Socket>();
+  const relay = createServer((socket) => {
+    open.add(socket.on('error', () => undefined));
+    socket.pipe(connect(port, '127.0.0.1')).pipe(socket);
+  });
+  await once(relay.listen(0, '127.0.0.1'), 'listening');
+  const address = relay.address() as AddressInfo;
+  const url = `http://127.0.0.1:${address.port}`;
+  await using agent = await overStdio({ ...stack, url }, dir.path);
+  const list = async () => {
+    const { content } = (await agent.client.callTool({ name: 'session_list' })) as Result;
+    return content[0]?.text ?? '';
+  };
+  match(await list(), /session/i);
+  relay.close();
+  for (const socket of open) socket.destroy();
+  match(await list(), /^cannot reach http:.* is the service running\?$/);
+  await once(relay.listen(address.port, '127.0.0.1'), 'listening');
+  match(await list(), /session/i);
+  relay.close();
+  for (const socket of open) socket.destroy();
 });
 
 journey('a wrong key and an unreachable service end the command with its sentence', async () => {
