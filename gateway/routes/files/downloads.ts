@@ -1,8 +1,8 @@
 /**
  * The bytes of downloads: GET /v1/downloads/{id} returns the bytes of one download when Accept
  * requests them, and its metadata otherwise. GET /v1/sessions/{id}/downloads returns all downloads
- * of a session as a zip, created while it is read, or a page of their list when Accept requests
- * JSON. Format: proto/spec/sessions.md 9.
+ * of a session as a zip, created while it is read, or a page of their list when Accept has JSON
+ * and no zip. Format: proto/spec/sessions.md 9.
  */
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
@@ -88,7 +88,8 @@ export function getSessionDownloads(
     const call = must(ctx.state.call, 'a key');
     const sessionId = String(ctx.params['id']);
     ctx.vary('Accept');
-    if (ctx.accepts(ZIP, 'application/json') === 'application/json') {
+    // a client that accepts anything gets the zip, as before there was a list
+    if (!ctx.accepts(ZIP) && ctx.accepts('application/json')) {
       const query = readQuery(new URLSearchParams(ctx.querystring), filters);
       const given: object = messageOf(input, { ...query, sessionId });
       const wanted = ListDownloadsRequest.fromPartial(given);
