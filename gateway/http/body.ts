@@ -7,13 +7,15 @@ import type { IncomingMessage } from 'node:http';
 import { Fault } from '../../proto/rpc/errors.ts';
 import { openShares } from '../../proto/sharing/shares.ts';
 import { BODIES_MAX_BYTES, BODY_MAX_BYTES, JSON_DEPTH_MAX, REQUEST_TIMEOUT_MS } from '../config.ts';
+import { openTurns } from './turns.ts';
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 const JSON_TYPE = /^application\/(?:[\w.!#$&^-]+\+)?json\s*(?:;\s*charset="?utf-8"?\s*)?$/i;
 
-/** Memory for bodies that are being received. */
+/** Memory for bodies that are being received, and for those that wait for their turn. */
 const arriving = openShares(BODIES_MAX_BYTES);
+const turnOf = openTurns();
 
 type Reading = {
   /** The project whose share of the memory the body uses; undefined for small bodies. */
@@ -84,7 +86,9 @@ async function readBytes(
   request.on('end', () => resolve(Buffer.concat(chunks)));
   request.on('error', () => reject(new Fault('CANCELLED', 'The client left.')));
   try {
-    return await promise;
+    const bytes = await promise;
+    if (projectId !== undefined) await turnOf(projectId);
+    return bytes;
   } finally {
     clearTimeout(timer);
     if (projectId !== undefined) arriving.release(projectId, size);

@@ -77,6 +77,29 @@ test('slow bodies of one project leave room for the bodies of another', async ()
   assert.ok(ms < BOUND_MS, `${Math.round(ms)} ms`);
 });
 
+test('large bodies of one project leave half of the thread for another', async () => {
+  await using app = await openTwo();
+  const body = `{"x":[${'1,'.repeat(200_000)}1]}`;
+  const head = `POST /v1/screenshot HTTP/1.1\r\nhost: x\r\nx-svc-api-key: ${KEY}\r\n`;
+  const json = `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
+  const flood = 40;
+  let [answered, last] = [0, ''];
+  for (let one = 0; one < flood; one += 1) {
+    const socket = await app.flood(head + json + body);
+    socket.once('data', (bytes: Buffer) => {
+      answered += 1;
+      last = String(bytes);
+    });
+  }
+  await until(() => answered > 0);
+  const headers = { 'x-svc-api-key': app.second };
+  const { status, text } = await ask(app.gateway.url, 'GET', '/v1/projects', { headers });
+  assert.is(status, 200, text);
+  assert.ok(answered < flood / 2, `${answered} of the flood were answered before`);
+  await until(() => answered === flood);
+  assert.match(last, /^HTTP\/1.1 400 /, last);
+});
+
 test('creates of contexts of one project leave keys for another', async () => {
   await using app = await openTwo();
   const request = `POST /v1/contexts HTTP/1.1\r\nhost: x\r\nx-svc-api-key: ${KEY}\r\n\r\n`;

@@ -1,17 +1,17 @@
 /**
- * `node test/bench/console-page.ts [sessions] [runs]`: how long the console's list of sessions takes
- * from the start of its navigation until its rows are there and the next frame is drawn, in a
+ * `node test/bench/console/page.ts [sessions] [runs]`: how long the console's list of sessions
+ * takes from the start of its navigation until its rows are there and the next frame is drawn, in a
  * browser whose CPU is slowed down 4 times, with many sessions behind it. Beside it the same in a
  * browser that is not slowed down. The goal is 300 ms.
  */
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { addSessions } from '../core/console/projects.ts';
-import { logIn, openConsole } from '../support/clients/console.ts';
-import { until } from '../support/poll.ts';
-import { boot } from '../support/service/stack.ts';
-import { show } from './support/figures.ts';
-import { settled } from './support/settled.ts';
+import { addSessions } from '../../core/console/projects.ts';
+import { logIn, openConsole } from '../../support/clients/console.ts';
+import { until } from '../../support/poll.ts';
+import { boot } from '../../support/service/stack.ts';
+import { show } from '../support/figures.ts';
+import { settled } from '../support/settled.ts';
 
 const SESSIONS = Number(process.argv[2] ?? 1_000_000);
 const RUNS = Number(process.argv[3] ?? 20);

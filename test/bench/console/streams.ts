@@ -1,15 +1,15 @@
 /**
- * `node test/bench/console.ts [consoles] [seconds]`: the cost of open consoles. Each holds
+ * `node test/bench/console/streams.ts [consoles] [seconds]`: the cost of open consoles. Each has
  * a stream of changes and reads the list of sessions when a message arrives, at most once a second,
  * as the page does. CPU is of the service's process, in cores: at rest, and while contexts and
  * functions of the project change all the time. The baseline is the same work without a console.
  */
 import { get } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { must } from '../../proto/common/must.ts';
-import { ended, invoke, publish } from '../support/clients/functions.ts';
-import { boot, type Stack } from '../support/service/stack.ts';
-import { ticksOf } from './support/settled.ts';
+import { must } from '../../../proto/common/must.ts';
+import { ended, invoke, publish } from '../../support/clients/functions.ts';
+import { boot, type Stack } from '../../support/service/stack.ts';
+import { ticksOf } from '../support/settled.ts';
 
 const CONSOLES = Number(process.argv[2] ?? 1_000);
 const SECONDS = Number(process.argv[3] ?? 20);
