@@ -4,30 +4,30 @@
  * After a failed commit the outcome of waiting operations is unknown: they receive OUTCOME_UNKNOWN,
  * and the process exits with code 70.
  */
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeDirectory } from '../proto/common/durable.ts';
+import { makeDirectory, readToken } from '../proto/common/durable.ts';
 import { DataError } from '../proto/common/env.ts';
 import type { Log } from '../proto/common/log.ts';
 import { type Metrics, NO_METRICS } from '../proto/common/metrics.ts';
 import type { OnError } from '../proto/rpc/local.ts';
 import { type AllHandlers, type Clients, localClients } from '../proto/rpc/services.ts';
-import { authenticator, type Tokens } from './api/authentication.ts';
+import { authenticator, type TokenRole, type Tokens } from './api/authentication.ts';
 import { listen } from './api/grpc-server.ts';
 import { openSealer, type Sealer } from './common/sealer.ts';
-import { tokenFile } from './common/secret-files.ts';
+import { ageOf, tokenFile } from './common/secret-files.ts';
 import type { CoreConfig } from './config.ts';
 import { openKeyPool } from './contexts/key-pool.ts';
-import { openBlobFiles } from './files/blob-files.ts';
 import { DISK_RULE, type DiskRule, openDisk } from './files/disk-space.ts';
-import { startBlobSweep } from './files/orphan-sweep.ts';
-import { startScrub } from './files/scrub.ts';
+import { openBlobs } from './files/open-blobs.ts';
 import { startSchedules } from './functions/schedules/run-due.ts';
 import { removeLeft } from './maintenance/backup/create.ts';
 import { HELD, type SchedulerClock, schedulerClock, startSteps } from './maintenance/clock.ts';
 import { type Damage, openChecked, openDamage } from './maintenance/damage.ts';
+import { type DatabaseClock, followDatabase } from './maintenance/database-clock.ts';
 import { watchCore } from './maintenance/metrics.ts';
 import { type Notices, openNotices } from './maintenance/notices.ts';
-import { openReadiness } from './maintenance/readiness.ts';
+import { type DatabaseServer, openOwnProblem, openReadiness } from './maintenance/readiness.ts';
 import { startRetention } from './maintenance/retention.ts';
 import { openConsoleLogins } from './projects/console-logins.ts';
 import { ensureProject, type FirstStart, openFirstKey } from './projects/first-key.ts';
@@ -35,12 +35,14 @@ import { openQuotas } from './projects/quotas.ts';
 import { startSweep } from './runners/lease-sweep.ts';
 import { allHandlers, type CoreDeps, invocationDeps } from './services.ts';
 import { shareTokens } from './sessions/share-tokens.ts';
+import { databaseProblem } from './store/server.ts';
 import type { Store } from './store/types.ts';
 import { openValidator } from './validation/validator.ts';
 import { startHeartbeat } from './webhooks/heartbeat.ts';
 
 // The only file of core that `tabern serve` may load.
 export { printable, readCoreConfig } from './config.ts';
+export { loadPostgres } from './store/server.ts';
 
 /** In milliseconds: a smaller difference is not logged. */
 const CLOCK_BEHIND_MS = 60_000;
@@ -48,6 +50,7 @@ const CLOCK_BEHIND_MS = 60_000;
 const FATAL_DELAY_MS = 100;
 /** EX_SOFTWARE: after a failed write with an unknown outcome. A restart recovers. */
 const FATAL_EXIT_CODE = 70;
+const SECOND_TOKEN = 'a second token is accepted until its change is finished';
 /** EX_CONFIG: a restart does not help, the operator must act. */
 const FINAL_EXIT_CODE = 78;
 
@@ -59,6 +62,10 @@ export type Core = AsyncDisposable & {
   address: string;
   /** Until a key of the default project is used. */
   firstStart?: FirstStart;
+  /** Why core itself accepts no work, whatever its runners do; undefined when it does. */
+  problem(): Promise<string | undefined>;
+  /** Accepts no new sessions, runs and builds from now on, and starts no schedules. */
+  drain(): void;
   close(): Promise<void>;
 };
 
@@ -97,85 +104,115 @@ async function start(
   options: CoreOptions & { damage: Damage },
 ): Promise<Core> {
   const { log } = notices;
-  const { damage, metrics = NO_METRICS } = options;
-  const { onFatal = (error) => endProcess(damage.judge(error), log) } = options;
-  const { dataDir, leaseMs, sweepMs, keyPairs: readyTarget } = config;
+  const { damage, onFatal = (error) => endProcess(damage.judge(error), log) } = options;
+  const { dataDir, leaseMs, lostMs, sweepMs, keyPairs: readyTarget } = config;
   const keyFile = (name: string) => join(dataDir, 'keys', name);
   await using opened = new AsyncDisposableStack();
-  const store = await openChecked(config, { onFatal, damage, opened });
-  const clock = await openClock(config, options.now, { store, log });
+  const store = await openChecked(config, { onFatal, damage, log, opened });
+  const clock = await openClock(config, options.now, { store, log, opened });
   const { now, steady, isHeld } = clock;
-  await store.recoverWork({ at: now(), leaseMs });
+  if (store.isLeader()) await store.recoverWork({ at: now(), leaseMs });
   const sealer = await openSecrets(store, keyFile('master.key'));
-  const tokens = openTokens(keyFile);
+  const tokens = openTokens(config, keyFile, log);
   const first = openFirstKey(keyFile('first.key'), { sealer, log });
-  const files = await openBlobs(dataDir, { store, log, now, isHeld, metrics, opened });
+  const base = { store, sealer, log, now, isHeld: keepsAll(clock, store) };
+  const blobs = await openStorage(config, { ...base, opened }, options);
   const keys = opened.use(openKeyPool({ store, sealer, log, now, readyTarget }));
   opened.use(await startHeartbeat({ store, log, now }));
-  opened.use(startSweep({ store, log, now, leaseMs, sweepMs }));
-  opened.use(startRetention(config, { store, files, log, now, isHeld }));
+  opened.use(startSweep({ store, log, now, leaseMs, lostMs, sweepMs }));
+  opened.use(startRetention(config, { ...base, ...blobs }));
   const validator = opened.use(openValidator());
-  const watch = await openWatch(config, { store, log, now, steady, opened }, options);
+  const watch = await openWatch(config, { store, log, clock, opened }, options);
   if ('step' in clock) opened.use(startSteps({ clock, store, log, ...watch, ...config, onFatal }));
-  const closing = new AbortController();
-  const state = { store, files, sealer, keys, validator, log, now, steady, isHeld, notices };
+  const [closing, draining] = [new AbortController(), new AbortController()];
+  const state = { ...base, ...blobs, isHeld, keys, validator, steady, notices };
   const callers = openCallers(state, { tokens, onFirstUse: first.used });
-  const wall = options.now ?? Date.now;
   const quotas = openQuotas({ store, defaults: config.quotas });
-  const deps = { ...state, ...watch, ...callers, quotas, wall, closing: closing.signal };
-  opened.use(startSchedules({ ...invocationDeps(deps, config), ...watch, log }));
+  const ends = { draining: draining.signal, closing: closing.signal };
+  const deps = { ...state, ...watch, ...callers, quotas, ...ends, wall: options.now ?? Date.now };
+  const schedules = opened.use(startSchedules({ ...invocationDeps(deps, config), ...watch, log }));
   const handlers = allHandlers(deps, config);
   const onError: OnError = (error, rpc) => log.error({ err: error.cause ?? error, rpc }, 'failed');
-  const server = await listen(join(dataDir, 'core.sock'), handlers, onError);
-  opened.defer(() => server.close());
-  opened.defer(() => closing.abort());
+  const grpc = await listen({ ...config, ...callers, log }, handlers, onError);
+  opened.defer(() => endCalls(closing, grpc));
   const firstStart = await ensureProject({ store, first }, config, now());
-  const moved = opened.move();
-  const close = async () => {
-    await moved.disposeAsync();
-    damage.clear(); // a closed core did not fail
-  };
+  const close = closerOf(opened.move(), damage);
   return {
     clients: localClients(handlers, { onError }),
     handlers,
-    address: server.address,
+    address: grpc.address,
     ...(firstStart && { firstStart }),
+    problem: openOwnProblem(deps),
+    drain: () => startNothing(draining, schedules),
     close,
     [Symbol.asyncDispose]: close,
   };
 }
 
-type BlobDeps = Pick<CoreDeps, 'store' | 'log' | 'now' | 'isHeld' | 'metrics'>;
-
-async function openBlobs(dataDir: string, deps: BlobDeps & { opened: AsyncDisposableStack }) {
-  await removeLeft(dataDir);
-  const folder = join(dataDir, 'blobs');
-  const files = await openBlobFiles(folder, deps.log);
-  deps.opened.use(await startBlobSweep({ ...deps, files, folder }));
-  deps.opened.use(startScrub({ ...deps, folder }));
-  return files;
+/** Calls that wait end with DRAINING. */
+async function endCalls(closing: AbortController, grpc: { close(): Promise<void> }) {
+  closing.abort();
+  await grpc.close();
 }
 
-/** Disk space, readiness and metrics. */
+function serverOf({ database }: CoreConfig, clock: Clock): DatabaseServer | undefined {
+  if (database === undefined) return undefined;
+  const offMs = 'machineOffMs' in clock ? clock.machineOffMs : () => 0; // a given clock
+  return { problemOf: databaseProblem, offMs };
+}
+
+function closerOf(opened: AsyncDisposableStack, damage: Damage): () => Promise<void> {
+  return async () => {
+    await opened.disposeAsync();
+    damage.clear(); // a closed core did not fail
+  };
+}
+
+/** Of several cores, one removes what is old. */
+function keepsAll({ isHeld }: Pick<SchedulerClock, 'isHeld'>, store: Store): () => boolean {
+  return () => isHeld() || !store.isLeader();
+}
+
+function startNothing(draining: AbortController, schedules: AsyncDisposable): void {
+  draining.abort();
+  void schedules[Symbol.asyncDispose]();
+}
+
+async function openStorage(
+  config: CoreConfig,
+  deps: Omit<Parameters<typeof openBlobs>[1], 'metrics'>,
+  { metrics = NO_METRICS }: CoreOptions,
+) {
+  await removeLeft(config.dataDir);
+  return await openBlobs(config, { ...deps, metrics });
+}
+
+/** Disk space, the database's server, readiness and metrics. */
 async function openWatch(
-  { dataDir, leaseMs }: CoreConfig,
-  deps: Pick<CoreDeps, 'store' | 'log' | 'now' | 'steady'> & { opened: AsyncDisposableStack },
+  config: CoreConfig,
+  deps: Pick<CoreDeps, 'store' | 'log'> & { clock: Clock; opened: AsyncDisposableStack },
   { metrics = NO_METRICS, disk: rule = DISK_RULE }: CoreOptions,
 ) {
-  const { store, log, now, steady, opened } = deps;
+  const { dataDir, leaseMs } = config;
+  const { store, log, clock, opened } = deps;
+  const { now, steady } = clock;
   const disk = opened.use(openDisk({ dir: dataDir, log, rule }));
-  const readiness = openReadiness({ now: steady, leaseMs });
+  const readiness = openReadiness({ store, now: steady, leaseMs });
   if (metrics !== NO_METRICS) await watchCore(metrics, { store, disk, readiness, now });
-  return { disk, readiness, metrics };
+  return { disk, readiness, metrics, server: serverOf(config, clock) };
 }
+
+/** That of a database's server, of this machine, or a given one. */
+type Clock = SchedulerClock | DatabaseClock | Pick<SchedulerClock, 'now' | 'steady' | 'isHeld'>;
 
 /** A given clock is moved by its owner. */
 async function openClock(
-  { clockSettleMs: settleMs }: CoreConfig,
+  { clockSettleMs: settleMs, leaseMs, database }: CoreConfig,
   given: CoreOptions['now'],
-  { store, log }: Pick<CoreDeps, 'store' | 'log'>,
-): Promise<SchedulerClock | Pick<SchedulerClock, 'now' | 'steady' | 'isHeld'>> {
+  { store, log, opened }: Pick<CoreDeps, 'store' | 'log'> & { opened: AsyncDisposableStack },
+): Promise<Clock> {
   if (given !== undefined) return { now: given, steady: given, isHeld: () => false };
+  if (database !== undefined) return opened.use(await followDatabase({ store, log, leaseMs }));
   const written = await store.lastTime();
   const behindMs = written - Date.now();
   if (behindMs > CLOCK_BEHIND_MS) {
@@ -197,16 +234,39 @@ function openCallers(
   return { logins, shares, ...authenticator({ store, now, steady, ...given, ...callers }) };
 }
 
-function openTokens(keyFile: (name: string) => string): Tokens {
-  const token = (name: string) => tokenFile(keyFile(`${name}.token`));
-  return { runner: token('runner'), gateway: token('gateway'), operator: token('operator') };
+/** Settings, or files; `<role>.token.next` exists while `tabern tokens` changes one. */
+function openTokens(
+  { tokens, nextTokens }: Pick<CoreConfig, 'tokens' | 'nextTokens'>,
+  keyFile: (name: string) => string,
+  log: Log,
+): Tokens {
+  const current = (role: TokenRole) => tokens[role] ?? tokenFile(keyFile(`${role}.token`));
+  const next = (role: TokenRole) => {
+    const setting = nextTokens[role];
+    if (setting !== undefined) {
+      log.warn({ setting: `TABERN_${role.toUpperCase()}_TOKEN_NEXT` }, SECOND_TOKEN);
+      return setting;
+    }
+    const path = keyFile(`${role}.token.next`);
+    if (!existsSync(path)) return undefined;
+    log.warn({ path, age: ageOf(statSync(path).mtimeMs) }, SECOND_TOKEN);
+    return readToken(path);
+  };
+  return {
+    runner: current('runner'),
+    gateway: current('gateway'),
+    operator: current('operator'),
+    next: { runner: next('runner'), gateway: next('gateway'), operator: next('operator') },
+  };
 }
 
 async function openSecrets(store: Store, path: string): Promise<Sealer> {
   const known = (await store.masterKeyCheck()) ?? null;
   const { sealer, check } = openSealer(path, known);
-  if (known === null) await store.setMasterKeyCheck(check);
-  return sealer;
+  if (known !== null) return sealer;
+  await store.setMasterKeyCheck(check);
+  // Another core that starts on the same database may have been the first, with another key.
+  return openSealer(path, (await store.masterKeyCheck()) ?? check).sealer;
 }
 
 function endProcess(error: unknown, log: Log): void {

@@ -2,9 +2,11 @@
  * All services of core, behind their access checks: this file alone decides which caller may call
  * which service.
  */
+import { join } from 'node:path';
 import type { Log } from '../proto/common/log.ts';
 import type { Metrics } from '../proto/common/metrics.ts';
 import { cidrList } from '../proto/network/public-addresses.ts';
+import { Fault } from '../proto/rpc/errors.ts';
 import type { Definition, Handlers } from '../proto/rpc/local.ts';
 import { type AllHandlers, SERVICES } from '../proto/rpc/services.ts';
 import { openAudit } from './api/audit.ts';
@@ -23,7 +25,9 @@ import {
   projectsAndOperators,
   type Service,
 } from './api/interceptors.ts';
-import { blobService, everybody } from './blobs.ts';
+import { blobService, everybody } from './blobs/blobs.ts';
+import { directUploads } from './blobs/direct-uploads.ts';
+import { openLogReaders } from './common/log-readers.ts';
 import type { Sealer } from './common/sealer.ts';
 import type { CoreConfig } from './config.ts';
 import { consoleService } from './console/console.ts';
@@ -32,11 +36,14 @@ import { contentService, openUploads } from './contexts/content.ts';
 import { contextService } from './contexts/contexts.ts';
 import type { KeyPool } from './contexts/key-pool.ts';
 import { contextLinks } from './contexts/links.ts';
-import type { BlobFiles } from './files/blob-files.ts';
+import type { Blobs } from './files/blobs.ts';
 import { certificateService } from './files/certificates.ts';
 import type { Disk } from './files/disk-space.ts';
 import { downloadService } from './files/downloads.ts';
 import { extensionService } from './files/extensions.ts';
+import { openReceipts } from './files/receipts.ts';
+import type { BucketHealth } from './files/s3/health.ts';
+import { nameOf } from './files/s3/place.ts';
 import { buildHandlers } from './functions/builds.ts';
 import { functionHandlers } from './functions/functions.ts';
 import { type InvocationDeps, invocationService } from './functions/invocations.ts';
@@ -47,7 +54,7 @@ import { secretService } from './functions/secrets.ts';
 import { backupService } from './maintenance/backup/service.ts';
 import { openDiagnosis } from './maintenance/diagnosis.ts';
 import type { Notices } from './maintenance/notices.ts';
-import { healthService, type Readiness } from './maintenance/readiness.ts';
+import { type DatabaseServer, healthService, type Readiness } from './maintenance/readiness.ts';
 import { auditService } from './operator/audit.ts';
 import { operatorConsoleService } from './operator/pages.ts';
 import { type ConsoleLogins, consoleLoginService } from './projects/console-logins.ts';
@@ -77,21 +84,29 @@ import { webhookService } from './webhooks/webhooks.ts';
 
 /** How long work may wait for a runner. Ours: after that no client waits for the answer. */
 const WAIT_MS = 3_600_000;
+/** RPCs refused while the service drains: each needs a runner. */
+const NEW_RUNS: ReadonlySet<string> = new Set([
+  ...['createSession', 'copySession', 'invokeFunction', 'createBuild'],
+  ...['takeScreenshot', 'printPdf', 'readContent', 'readLinks'],
+  ...['readMarkdown', 'fetchResource'],
+]);
 /**
  * RPCs refused while the disk is low, besides uploads: the remaining space is for running work to
  * end.
  */
 const NEW_WORK: ReadonlySet<string> = new Set([
-  ...['createSession', 'copySession', 'invokeFunction', 'createBuild'],
-  ...['takeScreenshot', 'printPdf', 'readContent', 'readLinks'],
-  ...['readMarkdown', 'fetchResource'],
+  ...NEW_RUNS,
   ...['createContext', 'createExtension', 'createCertificate', 'createWebhook'],
   ...['createSchedule', 'createSecret'],
 ]);
 
 export type CoreDeps = {
   store: Store;
-  files: BlobFiles;
+  files: Blobs;
+  /** Undefined when blobs are files. */
+  bucket: BucketHealth | undefined;
+  /** Undefined when the database is a file. */
+  server: DatabaseServer | undefined;
   sealer: Sealer;
   keys: KeyPool;
   validator: Validator;
@@ -112,6 +127,8 @@ export type CoreDeps = {
   isHeld: () => boolean;
   /** The machine's clock, with which receivers compare signatures. */
   wall: () => number;
+  /** Aborts when the service accepts no new runs: core ends after the work of its runner. */
+  draining: AbortSignal;
   /** Aborts when core closes. */
   closing: AbortSignal;
 };
@@ -119,9 +136,9 @@ export type CoreDeps = {
 export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
   const { store, files, sealer, keys, validator, now, quotas, closing } = deps;
   const { extensionsMax, leaseMs } = config;
-  const work = invocationDeps(deps, config);
+  const work = { ...invocationDeps(deps, config), readers: openLogReaders(store, deps.steady) };
   const functions = { ...buildHandlers(work), ...functionHandlers(deps) };
-  const { secrets } = work;
+  const { secrets, readers } = work;
   const invocations = invocationService({ ...work, closing });
   const schedules = scheduleService({ store, validator, now });
   const oneShots = oneShotService({ ...deps, ...config, secrets, quotas });
@@ -130,18 +147,18 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
   const links = contextLinks(linked);
   const recorded = recordingLinks(linked);
   const recording = recordingBytes({ store, files, links: recorded });
-  const content = { ...deps, quotas, links, recording, extensionsMax, uploads: openUploads() };
+  const content = { ...forContent(deps, config), quotas, links, recording, extensionsMax };
   const signingKeys = openSigningKeys(sealer);
   const secretValues = openSecretValues({ store, sealer, now });
   const ofFunctions = secretService({ store, values: secretValues, now });
   const views = viewTokens(sealer, now);
   const forWork = { ...content, leaseMs, secrets, secretValues, signingKeys };
-  const runners = runnerService({ ...forWork, tokens: views });
+  const runners = runnerService({ ...forWork, readers, tokens: views });
   const { replaceContext, ...ofProjects } = SERVICES.contexts;
   const { locateSession, ...ofUsers } = SERVICES.sessions;
   const sessions = {
-    ...sessionService({ store, signingKeys, secrets, validator, now, closing }),
-    ...sessionLogService(store),
+    ...sessionService({ ...deps, signingKeys, secrets, closing }),
+    ...sessionLogService(store, readers),
     ...recordingService({ store, files, links: recorded, now, keptDays: config.recordingDays }),
     ...liveView({ store, now, tokens: views, signingKeys }),
   };
@@ -171,7 +188,11 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     schedules: behind(SERVICES.schedules, schedules, onlyProjects),
     secrets: behind(SERVICES.secrets, ofFunctions, onlyProjects),
     ...webhookHandlers(deps, config, behind),
-    blobs: behind(SERVICES.blobs, blobService(content), everybody),
+    blobs: behind(
+      SERVICES.blobs,
+      { ...blobService(content), ...directUploads(content) },
+      everybody,
+    ),
     runners: behind(SERVICES.runners, runners, onlyRunners),
     console: behind(SERVICES.console, pages, onlyProjects),
     audit: behind(SERVICES.audit, auditService(store), projectsAndOperators),
@@ -181,6 +202,13 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
     consoleShares: consoleShares(behind, deps, { views, sessions }),
     health: behind(SERVICES.health, healthService(deps), onlyGateways),
   };
+}
+
+/** For services that store bytes. Several cores have one bucket. */
+function forContent(deps: CoreDeps, { bucket, dataDir }: CoreConfig) {
+  const { sealer, now } = deps;
+  const place = bucket === undefined ? join(dataDir, 'blobs') : nameOf(bucket);
+  return { ...deps, uploads: openUploads(), receipts: openReceipts({ sealer, now, place }) };
 }
 
 /** What accepts an invocation: a request or a schedule. */
@@ -227,7 +255,7 @@ function operatorHandlers(
   const { createConsoleCode, createOperatorCode, ...others } = SERVICES.operators;
   const operators = {
     ...operatorService({ ...deps, ...config, quotas }),
-    ...backupService({ ...deps, dataDir: config.dataDir }),
+    ...backupService({ ...deps, dataDir: config.dataDir, bucketName: nameOf(config.bucket) }),
   };
   return {
     ...behind(others, operators, onlyOperators),
@@ -251,23 +279,29 @@ function consoleShares(
 
 function operatorPages(
   deps: CoreDeps,
-  { dataDir }: CoreConfig,
+  { dataDir, bucket, database, databaseCaFile }: CoreConfig,
   behind: ReturnType<typeof entrance>,
 ): AllHandlers['operatorConsole'] {
   const { checkHealth } = healthService(deps);
+  const stored = { dataDir, bucket, database, databaseCaFile };
   const pages = operatorConsoleService({
     ...deps,
     health: async (call) => (await checkHealth({}, call)).checks,
-    diagnose: openDiagnosis({ dataDir, closing: deps.closing }),
+    diagnose: openDiagnosis({ ...stored, closing: deps.closing }),
   });
   return behind(SERVICES.operatorConsole, pages, onlyOperators);
 }
 
 /** Checks of every call before a service: the caller, shares, free disk space, the log. */
-function entrance({ store, authenticate, disk, log, now }: CoreDeps) {
+function entrance({ store, authenticate, disk, log, now, draining }: CoreDeps) {
   const audit = openAudit({ store, now, log });
   const enterCall = callShares();
-  const entered = (name: string) => void (NEW_WORK.has(name) && disk.checkRoom());
+  const entered = (name: string): void => {
+    if (NEW_WORK.has(name)) disk.checkRoom();
+    if (draining.aborted && NEW_RUNS.has(name)) {
+      throw new Fault('DRAINING', 'The service drains before it ends: it starts no new work.');
+    }
+  };
   return <D extends Definition, C>(
     definition: D,
     service: Service<D, C>,

@@ -45,7 +45,7 @@ import { createExtension, EXTENSIONS_PATH } from './routes/files/extensions.ts';
 import { FRAMING_MAX_BYTES } from './routes/files/multipart.ts';
 import { uploadSlots } from './routes/files/upload-limits.ts';
 import { isSessionUpload, UPLOADS_ROUTE, uploadFile } from './routes/files/uploads.ts';
-import { health, ready } from './routes/health.ts';
+import { type CoreProblem, health, ready } from './routes/health.ts';
 import { INVOKE_ROUTE, preferWait } from './routes/invoke.ts';
 import { addMcp } from './routes/mcp/route.ts';
 import { addOneShots } from './routes/one-shots.ts';
@@ -56,6 +56,7 @@ import { listSessionLogs, SESSION_LOGS_ROUTE } from './routes/sessions/logs.ts';
 import { getReplay, REPLAY_ROUTE, recordingBytes } from './routes/sessions/recordings.ts';
 import { START_PATH, startSession } from './routes/sessions/stagehand-start.ts';
 import { refuseUnserved } from './routes/unserved.ts';
+import type { RunnerTrust } from './sessions/runner-trust.ts';
 import { vetted } from './webhooks/endpoint-check.ts';
 import type { Guard } from './webhooks/ssrf-guard.ts';
 
@@ -64,13 +65,19 @@ type GatewayDeps = {
   console?: ConsoleDeps | undefined;
   clients: Clients;
   gatewayToken: string;
+  coreProblem?: CoreProblem | undefined;
+  runnerTrust?: RunnerTrust | undefined;
   guard: Guard;
   /** Without a trailing slash. When undefined, links use the origin of the request. */
   publicUrl: string | undefined;
   log: Log;
   metrics?: Metrics | undefined;
-  /** Aborts when the service shuts down. */
+  /** Aborts when requests are refused. */
   draining: AbortSignal;
+  /** Aborts when connections and waiting requests shall end; requests are served. */
+  leaving: AbortSignal;
+  /** Aborts when it shall receive no new work; it serves as before. */
+  unready: AbortSignal;
 };
 
 /** `files`: undefined when the page is not built; its API is served all the same. */
@@ -78,9 +85,9 @@ type ConsoleDeps = { files: ConsoleFiles; heartbeatMs?: number | undefined };
 
 /** The application; `callback()` returns the request listener for node's http server. */
 export function openApp(deps: GatewayDeps): Koa<State> {
-  const { clients, guard, log, draining, metrics = NO_METRICS } = deps;
+  const { clients, guard, log, draining, leaving, metrics = NO_METRICS } = deps;
   const app = new Koa<State>();
-  app.use(opened(log, draining));
+  app.use(opened(log, leaving));
   if (metrics !== NO_METRICS) app.use(counted(metrics));
   app.use(errors(log));
   if (deps.console !== undefined) app.use(consoleHeaders).use(namedProject);
@@ -88,7 +95,8 @@ export function openApp(deps: GatewayDeps): Koa<State> {
   app.use(contextContent(deps));
   app.use(recordingBytes(deps));
   app.use(auth({ ...deps, hasConsole: deps.console !== undefined }));
-  app.use(routes({ ...deps, clients: withTabs({ ...deps, clients: vetted(clients, guard) }) }));
+  const vettedClients = withTabs({ ...deps, clients: vetted(clients, guard) });
+  app.use(routes({ ...deps, clients: vettedClients, draining: leaving }));
   app.use(unrouted);
   // Failures while an answer is written: the client has disconnected.
   app.on('error', (error) => log.debug({ err: error }, 'sending the answer failed'));
@@ -152,7 +160,7 @@ function addConsole(router: Router<State>, deps: Omit<GatewayDeps, 'guard' | 'lo
 }
 
 /** Sets the request id and standard headers, logs the request, and lingers after the answer. */
-function opened(log: Log, draining: AbortSignal): Middleware<State> {
+function opened(log: Log, leaving: AbortSignal): Middleware<State> {
   return async (ctx, next) => {
     const startedAt = performance.now();
     ctx.state.requestId = requestIdOf(ctx.req);
@@ -160,7 +168,7 @@ function opened(log: Log, draining: AbortSignal): Middleware<State> {
     ctx.res.once('finish', () => linger(ctx.req));
     await spanned(ctx, next);
     // Otherwise the client would send its next request on a connection that is about to close.
-    if (draining.aborted) ctx.set('connection', 'close');
+    if (leaving.aborted) ctx.set('connection', 'close');
     const { method, path, status } = ctx;
     const ms = Math.round(performance.now() - startedAt);
     log.debug({ requestId: ctx.state.requestId, method, path, status, ms }, 'request');

@@ -4,9 +4,9 @@ import { noAccess, readToken } from '../proto/common/durable.ts';
 import { ConfigError, type Env } from '../proto/common/env.ts';
 import { ARCHIVE_MAX_BYTES } from '../proto/common/limits.ts';
 import { coreAddress, readSettings } from '../proto/common/settings/read.ts';
-import { settingError, sourceOf } from '../proto/common/settings/sources.ts';
 import { cidrList } from '../proto/network/public-addresses.ts';
-import type { TlsFiles } from './http/tls.ts';
+import { coreTls } from '../proto/tls/core-tls.ts';
+import { pairFiles } from '../proto/tls/pem-files.ts';
 
 /** In bytes, of a JSON body. Above the limits of core, so that clients see core's error. */
 export const BODY_MAX_BYTES = 1024 * 1024;
@@ -32,6 +32,8 @@ export const REQUEST_TIMEOUT_MS = 30_000;
 /** Concurrent uploads of one key and of all keys: they bound time and disk use. Ours. */
 export const UPLOADS_OF_KEY_MAX = 8;
 export const UPLOADS_MAX = 64;
+/** Of one part to a bucket that is away; the client waits. Ours. */
+export const UPLOAD_RETRY_MS = 10_000;
 /** Timeout of an upload of 25 MB: enough at 1 Mbit/s. Ours. */
 export const UPLOAD_TIMEOUT_MS = 300_000;
 /** An upload without data for this long is aborted. */
@@ -91,10 +93,12 @@ export function gatewayConfig(env: Env) {
     ...rest,
     dataDir: data,
     core: coreAddress({ data, core: rest.core }),
+    /** Undefined for a core and runners on this machine, or with certificates that it trusts. */
+    coreTls: coreTls(env),
     /** Private address blocks that webhooks may reach, such as `127.0.0.0/8`. */
     webhookAllow: cidrList(webhookAllowCidrs ?? []),
     /** Undefined for plain http. */
-    tls: tlsFiles(env, tlsCertFile, tlsKeyFile),
+    tls: pairFiles(env, 'TABERN_TLS_CERT_FILE', 'TABERN_TLS_KEY_FILE'),
   };
 }
 
@@ -110,19 +114,4 @@ export function gatewayTokenOf({ gatewayToken, dataDir }: GatewayConfig): string
     if (denied !== undefined) throw new ConfigError(denied, { cause });
     throw new ConfigError(`set TABERN_GATEWAY_TOKEN: cannot read ${path}`, { cause });
   }
-}
-
-/** Both must be set, or neither. */
-function tlsFiles(env: Env, cert?: string, key?: string): TlsFiles | undefined {
-  const [ofCert, ofKey] = ['TABERN_TLS_CERT_FILE', 'TABERN_TLS_KEY_FILE'] as const;
-  const sourceIn = (variable: string) => sourceOf(env, variable)?.label ?? variable;
-  if (cert !== undefined && key !== undefined) {
-    return {
-      cert: { path: cert, source: sourceIn(ofCert) },
-      key: { path: key, source: sourceIn(ofKey) },
-    };
-  }
-  if (cert === undefined && key === undefined) return undefined;
-  const [given, missing] = cert ? [ofCert, ofKey] : [ofKey, ofCert];
-  throw settingError(env, given, { problem: `goes together with ${missing}: set both` });
 }

@@ -1,13 +1,14 @@
 /**
  * `tabern runner`: runs handlers, builds and Chrome, and leases that work from core.
  *
+ * prepared (under `tabern serve`: modules are loaded, until the parent process sends `start`) ->
  * starting (sweep after dead runners, jail, Chrome, hosts, register) -> leasing -> draining (leases
- * no more work; 20 s for running work) -> ended: no process and no directory is left. A closed IPC
- * channel means that `tabern serve` has ended: no draining. Exit code 78: a defect of the machine
+ * no more work; TABERN_DRAIN_S for running work) -> ending (sessions end; 20 s for other work) ->
+ * ended: no process and no directory is left. A closed IPC channel means that `tabern serve` has
+ * ended: no time for running work. Exit code 78: a defect of the machine
  * that a restart does not fix; one line on stderr names it.
  */
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SOCKET_PATH_MAX_BYTES } from '../proto/common/limits.ts';
 import { type Log, openLog } from '../proto/common/log.ts';
@@ -15,17 +16,21 @@ import type { Metrics } from '../proto/common/metrics.ts';
 import { retry } from '../proto/common/retry.ts';
 import { steadyClock } from '../proto/common/steady-clock.ts';
 import { endTracing, startTracing } from '../proto/common/tracing.ts';
-import type { RunnerFacts } from '../proto/gen/tabern/v1/runners.pb.ts';
-import { Fault } from '../proto/rpc/errors.ts';
+import { openDrainSocket } from '../proto/drain/socket.ts';
+import type { RegisterRunnerRequest, RunnerFacts } from '../proto/gen/tabern/v1/runners.pb.ts';
+import { coreProblem } from '../proto/rpc/core-problem.ts';
 import { Channel } from '../proto/rpc/remote.ts';
 import { type Clients, remoteClients } from '../proto/rpc/services.ts';
+import { ignoreHangup } from '../proto/tls/reload.ts';
 import { ChromeNotFound } from './browser/find.ts';
 import { openInstalled } from './builds/install/cache.ts';
 import { runBuild } from './builds/run-build.ts';
+import { onAbort } from './common/abort.ts';
 import { isTransient } from './common/core-calls.ts';
 import { removeTree } from './common/remove.ts';
 import type { RunnerContext } from './common/runner-context.ts';
-import { type Config, readConfig } from './config.ts';
+import { VERSION } from './common/version.ts';
+import { type Config, environment, readConfig } from './config.ts';
 import { openBundles } from './functions/bundle-cache.ts';
 import { runInvocation } from './functions/run-invocation.ts';
 import { closeInherited } from './jail/inherited-fds.ts';
@@ -35,12 +40,14 @@ import { openLeases } from './leases/leases.ts';
 import { type LoopOptions, workLoop } from './leases/work-loop.ts';
 import { type Machine, OperatorError, openMachine } from './machine/machine.ts';
 import { runnerMetrics } from './machine/metrics.ts';
+import { openRunnerEnd, type RunnerEnd } from './machine/runner-end.ts';
 import { runnerId } from './machine/runner-id.ts';
+import { untilStarted } from './machine/runner-start.ts';
 import { makeRunDir, sweepRuns } from './machine/stale-runs.ts';
 import { settingsDeps } from './sessions/browser-settings.ts';
 import { openExtensions } from './sessions/extensions.ts';
 import { type Handoffs, openHandoffs } from './sessions/handoffs.ts';
-import { CONNECT_MS, IDLE_MS } from './sessions/lifetime.ts';
+import { CONNECT_MS, IDLE_MS, RESUME_MS } from './sessions/lifetime.ts';
 import { runSession } from './sessions/run-session.ts';
 import { followNotifications } from './sessions/server/notifications.ts';
 import { openSessionServer, type SessionServer } from './sessions/server/session-server.ts';
@@ -50,23 +57,13 @@ import { receiveHandedOffSockets } from './sessions/server/socket-handoff.ts';
 const OPERATOR_EXIT_CODE = 78;
 /** EX_TEMPFAIL: `tabern serve` restarts it, as the newer instance. */
 const SUPERSEDED_EXIT_CODE = 75;
-/** Ours: below the 25 s after which `tabern serve` kills it. */
-const DRAIN_MS = 20_000;
 const REGISTER_PAUSE_MS = 500;
-/** Core refused the runner's token. */
-const REFUSED: readonly string[] = ['API_KEY_MISSING', 'API_KEY_INVALID', 'TOKEN_REQUIRED'];
 
-/** Of this release. */
-const { version: VERSION } = JSON.parse(
-  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
-) as { version: string };
-
-type Ends = Pick<RunnerContext, 'ending' | 'stopped'>;
 type Core = Pick<RunnerContext, 'call'> & { clients: Clients };
 type Started = {
   config: Config;
   log: Log;
-  ends: Ends;
+  end: RunnerEnd;
   core: Core;
   metrics: Metrics;
   machine: Machine;
@@ -82,14 +79,14 @@ class SupersededError extends OperatorError {
 /** Runs until a signal ends it; then ends the process. */
 export async function runnerMain(): Promise<void> {
   await startTracing();
-  const config = readConfig();
+  const config = readConfig(await untilStarted(environment()));
   const log = openLog({ role: 'runner', level: config.logLevel });
   const { closed, left } = closeInherited();
   if (closed.length > 0) log.debug({ fds: closed }, 'closed inherited file descriptors');
   if (left.length > 0) log.warn({ fds: left }, 'file descriptors are inherited by child processes');
-  const ends = listenForEnd(log);
+  const end = openRunnerEnd(config.drainS, log);
   try {
-    await runRunner(config, log, ends);
+    await runRunner(config, log, end);
   } catch (error) {
     if (!isForOperator(error)) throw error;
     process.stderr.write(`tabern runner: ${error.message}\n`);
@@ -100,8 +97,10 @@ export async function runnerMain(): Promise<void> {
   process.exit(0); // an idle connection or a library's handle must not keep the process alive
 }
 
-async function runRunner(config: Config, log: Log, ends: Ends): Promise<void> {
+async function runRunner(config: Config, log: Log, end: RunnerEnd): Promise<void> {
   await using closing = new AsyncDisposableStack();
+  // under `tabern serve` the parent process has it, and closes it last
+  if (process.send === undefined) closing.use(await openDrainSocket(config.dataDir, { end }));
   const runRoot = join(config.dataDir, 'run');
   const swept = await sweepRuns(runRoot);
   if (swept.length > 0) log.info({ runs: swept.length }, 'cleaned up after dead runners');
@@ -109,28 +108,30 @@ async function runRunner(config: Config, log: Log, ends: Ends): Promise<void> {
   closing.defer(() => removeTree(runDir));
   checkPathLength(runDir);
 
-  const channel = closing.use(new Channel(config.core));
+  if (config.coreTls) ignoreHangup(log);
+  const channel = closing.use(new Channel(config.core, config.coreTls));
   const core: Core = {
     clients: remoteClients(channel),
     call: { metadata: { authorization: `Bearer ${config.token}` } },
   };
-  const metrics = await runnerMetrics(config.metricsListen, log, closing);
+  const metrics = await runnerMetrics(config.metricsListen, { log, end, closing });
   const machine = await openMachine({ config, log, metrics, runDir, closing });
-  await lease({ config, log, ends, core, metrics, machine });
+  await lease({ config, log, end, core, metrics, machine });
 }
 
 /** Registers and works until the runner ends. */
-async function lease({ config, log, ends, core, metrics, machine }: Started): Promise<void> {
+async function lease({ config, log, end, core, metrics, machine }: Started): Promise<void> {
   const caches = await openCaches(config, core, log);
-  const identity = { runnerId: runnerId(config.dataDir, log), instanceId: randomUUID() };
+  const identity = { runnerId: runnerId(config, log), instanceId: randomUUID() };
   const where = config.listen ?? join(machine.runDir, 'http.sock');
   await using server = await openSessionServer({ where, log });
   receiveHandedOffSockets(server);
-  const leaseMs = await register(core, { ...identity, address: server.address }, { log, ends });
+  const facts = factsOf(config, machine);
+  const registered = { ...identity, address: server.address, facts, browser: machine.browser() };
+  const leaseMs = await register(core, registered, { config, log, end });
   if (leaseMs === undefined) return;
-  const closed = new AbortController();
-  /** Aborts when no work can continue; the reason is the error. */
-  const failed = new AbortController();
+  /** `failed` aborts when no work can continue; the reason is the error. */
+  const [closed, failed] = [new AbortController(), new AbortController()];
   const onSuperseded = (): void => failed.abort(new SupersededError());
   const runner: RunnerContext = {
     identity,
@@ -139,41 +140,45 @@ async function lease({ config, log, ends, core, metrics, machine }: Started): Pr
     runDir: machine.runDir,
     log,
     now: steadyClock(),
-    ending: AbortSignal.any([ends.ending, failed.signal]),
-    stopped: AbortSignal.any([ends.stopped, failed.signal]),
+    draining: AbortSignal.any([end.draining, failed.signal]),
+    ending: AbortSignal.any([end.ending, failed.signal]),
+    stopped: AbortSignal.any([end.stopped, failed.signal]),
   };
   await using leases = openLeases({
     log,
     onSuperseded,
     openThread: (listener) => openLeaseThread({ config, runner: identity, leaseMs }, listener),
-    isBrowserFailing: machine.isBrowserFailing,
+    leaseMs,
+    isBrowserFailing: () => machine.browserFailure() !== undefined,
     browser: machine.browser,
-    facts: factsOf(config, machine),
+    facts,
     onFailed: (error) => failed.abort(error),
     stopped: runner.stopped,
+  });
+  using _draining = onAbort(runner.draining, () => {
+    leases.drain();
+    machine.retire();
   });
   const handoffs = openHandoffs(core.clients);
   const kinds = workKinds({ config, metrics, machine, caches, runner, server, handoffs });
   const { jail, cgroups } = machine;
   log.info({ ...identity, sandbox: jail.level, cgroups }, 'runner is ready');
-  const { clients, call } = core;
+  end.leases(machine.browserFailure);
   const followers = { leases, server, handoffs };
-  const following = { clients, call, log, runner: identity, signal: closed.signal };
+  const following = { ...core, log, runner: identity, signal: closed.signal };
   const notifications = followNotifications({ ...following, ...followers });
   await Promise.all(kinds.map((kind) => workLoop({ ...kind, runner, leases, onSuperseded })));
+  await machine.recordings.finish(runner.ending); // while the leases report
   closed.abort();
   await notifications;
   failed.signal.throwIfAborted();
 }
 
 /** What core shows of this runner. */
-function factsOf(config: Config, { jail, chromes, chromeVersion: chrome }: Machine) {
+function factsOf(config: Config, { jail }: Machine): RunnerFacts {
   const { sessionsMax: sessions, invocationsMax: invocations, buildsMax: builds } = config;
-  const same = { version: VERSION, chrome, sandbox: jail.level, sessions, invocations, builds };
-  return (): RunnerFacts => {
-    const { taken, up } = chromes.counts();
-    return { ...same, spares: Math.max(0, up - taken) };
-  };
+  const { runnerLabels: labels = [] } = config;
+  return { version: VERSION, sandbox: jail.level, sessions, invocations, builds, labels };
 }
 
 async function openCaches({ dataDir }: Config, core: Core, log: Log) {
@@ -205,7 +210,8 @@ function workKinds(options: {
   const shared = { runner, sessionServer: server, handoffs, ...browser };
   const invocationDeps = { ...shared, engine: engines.invocations.kind, bundles, hosts };
   const { sessionGraceMs: graceMs, sessionReturnMs: returnMs } = config;
-  const times = { connectMs: CONNECT_MS, idleMs: IDLE_MS, graceMs, returnMs };
+  const own = { connectMs: CONNECT_MS, idleMs: IDLE_MS, resumeMs: RESUME_MS };
+  const times = { ...own, graceMs, returnMs };
   const sessionDeps = { ...shared, engine: engines.sessions.kind, times };
   const buildDeps = { runner, hosts, jail, installed, env: config.env };
   return [
@@ -239,10 +245,11 @@ function workKinds(options: {
 /** Registers the runner. Returns the lease time; undefined when the runner was ended first. */
 async function register(
   { clients, call }: Core,
-  runner: { runnerId: string; instanceId: string; address: string },
-  { log, ends }: { log: Log; ends: Ends },
+  runner: RegisterRunnerRequest,
+  { config, log, end }: { config: Config; log: Log; end: RunnerEnd },
 ): Promise<number | undefined> {
-  const { ending: signal } = ends;
+  const link = { ...config, tokenSetting: 'TABERN_RUNNER_TOKEN' };
+  const { draining: signal } = end;
   if (signal.aborted) return undefined;
   try {
     const { leaseMs } = await retry(() => clients.runners.registerRunner(runner, call), {
@@ -250,35 +257,17 @@ async function register(
       maxMs: REGISTER_PAUSE_MS,
       signal,
       isRetryable: isTransient,
-      onRetry: (error) => log.warn({ error: String(error) }, 'registering with core failed'),
+      onRetry(error) {
+        const problem = coreProblem(error, link);
+        log.warn({ problem, error: String(error) }, 'registering with core failed');
+      },
     });
     return leaseMs;
   } catch (error) {
-    if (error instanceof Fault && REFUSED.includes(error.reason)) {
-      throw new OperatorError('core refused the runner token: set TABERN_RUNNER_TOKEN to core’s');
-    }
-    if (!isTransient(error)) throw error;
-    return undefined;
+    if (isTransient(error)) return undefined;
+    const problem = coreProblem(error, link);
+    throw problem === undefined ? error : new OperatorError(problem);
   }
-}
-
-function listenForEnd(log: Log): Ends {
-  const ending = new AbortController();
-  const stopped = new AbortController();
-  const drain = (signal: NodeJS.Signals): void => {
-    if (ending.signal.aborted) return;
-    log.info({ signal }, 'draining: no more work is leased');
-    ending.abort();
-    setTimeout(() => stopped.abort(), DRAIN_MS).unref();
-  };
-  process.on('SIGTERM', drain);
-  process.on('SIGINT', drain);
-  process.on('disconnect', () => {
-    log.warn('the parent process has ended: ending all work');
-    ending.abort();
-    stopped.abort();
-  });
-  return { ending: ending.signal, stopped: stopped.signal };
 }
 
 function checkPathLength(runDir: string): void {

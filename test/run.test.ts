@@ -188,6 +188,24 @@ run('--all reaches the tests, and only --all sets it', async () => {
   assert.match(tests(dir.path).output, /all: undefined/);
 });
 
+run('--then-all runs larger files once more, while there is time', async () => {
+  await using dir = tempDirectory();
+  const sizes = new URL('./support/whole.ts', import.meta.url).href;
+  const sized = `import { sized } from '${sizes}'; console.log('size: ' + sized('few', 'whole'));`;
+  writeTree(dir.path, { 'plain.test.ts': GREEN, 'sized.test.ts': `${sized}${GREEN}` });
+  const again = tests('--then-all', '1', dir.path);
+  assert.is(again.lines.filter((line) => line.includes('sized.test.ts')).length, 2);
+  assert.is(again.lines.filter((line) => line.includes('plain.test.ts')).length, 1);
+  assert.match(again.output, /1 of 1 files once more/);
+  assert.is(again.lines.at(-1), '4 passed, 0 failed');
+  assert.match(tests('--then-all', '0', dir.path).output, /0 of 1 files once more/);
+  writeTree(dir.path, { 'sized.test.ts': `${sized} if (sized(0, 1)) throw 1;${GREEN}` });
+  const red = tests('--then-all', '1', dir.path);
+  assert.match(red.output, /size: whole/);
+  assert.match(red.output, /alone: node test\/run.ts --all .*sized.test.ts/);
+  assert.is(red.status, 1);
+});
+
 run('a long run ends with its slowest files and the time of each folder', async () => {
   await using dir = tempDirectory();
   const names = Array.from({ length: 20 }, (_, n) => `${n % 2 ? 'odd' : 'even'}/f${n}.test.ts`);
@@ -212,6 +230,8 @@ run('progress is printed only on a terminal', () => {
     output.started('a.test.ts');
     output.ended({
       file: 'a.test.ts',
+      isWhole: false,
+      isSized: false,
       passed: 1,
       failed: 0,
       problems: [],

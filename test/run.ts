@@ -1,14 +1,18 @@
 /**
  * Runs the tests: `node test/run.ts [options] [folder or file]...` (default: test).
  *
- *   -j, --jobs N       files at a time (default: one a core, and one more that waits)
+ *   -j, --jobs N       files at a time, at most (default: one a core, and one more that waits)
  *   --all              whole matrices and the larger fault rounds
+ *   --later MIN        then the files of LATER, which else run by --all or by their names
+ *   --then-all MIN     then the green files that --all makes larger once more, whole; of both none
+ *                      begins later than MIN minutes after the start of the run
  *   --changed          only files that the changes since --since can reach, the nearest first
  *   --since REV        what --changed compares with (default: where the branch left its upstream)
  *   --limit-ms MS      time limit of a file
  *
- * One process per *.test.ts. uvu without its silent passes. Slow folders begin; the files that need
- * the machine for themselves run last, one at a time. The output of a red file is printed whole.
+ * One process per *.test.ts. uvu without its silent passes. Files of slow folders run beside quick
+ * ones (support/run/lanes.ts); the files that need the machine for themselves run last, one at a
+ * time. The output of a red file is printed whole.
  * The last line is `N passed, N failed`; exit code 1 when anything failed or nothing ran.
  */
 import { readdirSync, statSync } from 'node:fs';
@@ -17,7 +21,9 @@ import { join, resolve, sep } from 'node:path';
 import { parseArgs } from 'node:util';
 import { changedFiles } from './support/run/changes.ts';
 import { type FileResult, killAll, runFile } from './support/run/file-run.ts';
-import { openOutput } from './support/run/output.ts';
+import { runInLanes } from './support/run/lanes.ts';
+import { removeTemporaryFiles } from './support/run/memory.ts';
+import { type Output, openOutput } from './support/run/output.ts';
 import { distancesTo, sourceGraph } from './support/run/reach.ts';
 import { ensureTools } from './support/run/tools.ts';
 
@@ -31,15 +37,45 @@ const SLOW_FOLDERS = ['journey', 'faults'];
 const ALONE: ReadonlySet<string> = new Set(
   [
     'faults/head-of-line', // times the round trips of a second tenant beside floods
+    'runner/sessions/relay/cost', // bounds CPU time, of which shared cores take more
+    'journey/console/session', // compares the pictures of a recording with a clock
   ].map((name) => join(ROOT, 'test', `${name}.test.ts`)),
 );
-for (const file of ALONE) statSync(file); // throws for a name that no file has any more
+/** Rounds of faults, upgrades and installations, of minutes each; the first begin first. */
+const LATER: ReadonlySet<string> = new Set(
+  [
+    'faults/core-away',
+    'faults/machines/kills',
+    'journey/operations/upgrade/load',
+    'journey/operations/upgrade/ends',
+    'journey/install/bare',
+    'journey/functions/published-clis',
+    'faults/stalled-runner',
+    'faults/clock-jump',
+    'faults/webhooks',
+    'journey/install/recipes',
+    'journey/install/image',
+    'journey/install/init',
+    'journey/install/functions-package',
+    'journey/install/fonts',
+  ].map((name) => join(ROOT, 'test', `${name}.test.ts`)),
+);
+for (const file of [...ALONE, ...LATER]) statSync(file); // throws for a name that no file has now
+/** Deno opens no path below /dev, where memory is: what runs handlers or builds in it. */
+const ON_DISK = [
+  'runner/',
+  'journey/functions/deno-runner',
+  'faults/stalled-runner',
+  'faults/head-of-line',
+].map((name) => join(ROOT, 'test', name));
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     jobs: { type: 'string', short: 'j', default: String(availableParallelism() + 1) },
     all: { type: 'boolean', default: false },
+    later: { type: 'string' },
+    'then-all': { type: 'string' },
     changed: { type: 'boolean', default: false },
     since: { type: 'string' },
     'limit-ms': { type: 'string' },
@@ -53,10 +89,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 process.exitCode = positionals.length > 0 || ensureTools() ? await main() : 1;
+removeTemporaryFiles();
 
 /** Runs the selected files; returns the exit code. */
 async function main(): Promise<number> {
-  if (values.all) process.env['TABERN_TEST_ALL'] = '1';
   const wanted = positionals.length > 0 ? positionals : ['test'];
   const perPath = wanted.map((path) => ({ path, own: testFiles(resolve(path)) }));
   const empty = perPath.filter(({ own }) => own.length === 0).map(({ path }) => path);
@@ -65,35 +101,65 @@ async function main(): Promise<number> {
     return 1;
   }
   const found = [...new Set(perPath.flatMap(({ own }) => own))].sort();
-  const files = values.changed ? reached(found) : found;
+  const all = values.changed ? reached(found) : found;
+  const isSome = !values.all && positionals.length === 0;
+  const later = isSome ? [...LATER].filter((file) => all.includes(file)) : [];
+  const files = all.filter((file) => !later.includes(file));
   const output = openOutput(files.length);
   const jobs = Math.max(1, Number(values.jobs) || 1);
   const alone = files.filter((file) => ALONE.has(file));
   const together = files.filter((file) => !ALONE.has(file));
-  // the last file to end is then a short one; the nearest first is kept
-  if (!values.changed) together.sort((a, b) => Number(isSlow(b)) - Number(isSlow(a)));
   const results = [...(await runAll(together, jobs, output)), ...(await runAll(alone, 1, output))];
-  const { passed, failed } = output.end(results);
-  return failed > 0 || (passed === 0 && files.length === found.length) ? 1 : 0;
+  const { mayBegin } = until(values.later);
+  results.push(...(await runAll(later, jobs, output, { isWhole: false, mayBegin })));
+  const left = all.length - results.length;
+  if (left > 0) console.log(`${left} files that take minutes did not run: LATER in test/run.ts`);
+  const { passed, failed } = output.end(await enlarged(results, jobs, output));
+  return failed > 0 || (passed === 0 && all.length === found.length) ? 1 : 0;
 }
 
-/** Runs the files, at most `jobs` at a time. */
+/**
+ * Runs green files once more that are larger in a whole run, as long as --then-all lets them begin.
+ * The second result takes the place of the first.
+ */
+async function enlarged(
+  results: readonly FileResult[],
+  jobs: number,
+  output: Output,
+): Promise<FileResult[]> {
+  if (values['then-all'] === undefined) return [...results];
+  const larger = results.filter((one) => one.isSized && !one.isWhole && one.problems.length === 0);
+  const files = larger.map(({ file }) => file);
+  const { mayBegin } = until(values['then-all']);
+  const whole = await runAll(files, jobs, output, { isWhole: true, mayBegin });
+  console.log(`${whole.length} of ${files.length} files once more, at the size of --all`);
+  const again = new Set(whole.map(({ file }) => file));
+  return [...results.filter(({ file }) => !again.has(file)), ...whole];
+}
+
+/** Whether files may begin: until so many minutes after the start of the run; never without. */
+function until(minutes = '0'): { mayBegin: () => boolean } {
+  const endsMs = Number(minutes) * 60_000;
+  return { mayBegin: () => performance.now() < endsMs };
+}
+
+/** Runs the files, at most `jobs` at a time; none that may not begin any more. */
 async function runAll(
   files: readonly string[],
   jobs: number,
-  output: ReturnType<typeof openOutput>,
+  output: Output,
+  { isWhole, mayBegin } = { isWhole: values.all, mayBegin: () => true },
 ): Promise<FileResult[]> {
-  const waiting = [...files];
   const results: FileResult[] = [];
-  const lane = async () => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      output.started(file);
-      const result = await runFile(file, limitOf(file));
-      results.push(result);
-      output.ended(result);
-    }
-  };
-  await Promise.all(Array.from({ length: jobs }, lane));
+  const slow = files.filter(isSlow);
+  const quick = files.filter((file) => !isSlow(file));
+  await runInLanes({ slow, quick }, { jobs, mayBegin }, async (file) => {
+    output.started(file);
+    const isOnDisk = ON_DISK.some((path) => file.startsWith(path));
+    const result = await runFile(file, { limitMs: limitOf(file), isWhole, isOnDisk });
+    results.push(result);
+    output.ended(result);
+  });
   return results;
 }
 

@@ -3,10 +3,9 @@
  * of the console (in `x-console-login`), the operator by such a login or by its token, the holder
  * of a link to one session (in `x-console-share`), the runner or the gateway by its token. Only an
  * operator login may name the project for which it calls, in `x-console-project`; with every other
- * credential that is refused. Keys are stored
- * and looked up by the SHA-256 of their text (32 random bytes need no slow hash); tokens are two
- * files next to the database. A key is svc_<8: public id>_<43: 32 random bytes, base64url><6:
- * checksum of the text before it>.
+ * credential that is refused. Keys are stored and looked up by the SHA-256 of their text (32 random
+ * bytes need no slow hash); tokens are settings, or files next to the database. A key is
+ * svc_<8: public id>_<43: 32 random bytes, base64url><6: checksum of the text before it>.
  */
 import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { Fault } from '../../proto/rpc/errors.ts';
@@ -40,7 +39,12 @@ export type Share = {
   hasLog: boolean;
 };
 
-export type Tokens = { runner: string; gateway: string; operator: string };
+const ROLES = ['runner', 'gateway', 'operator'] as const;
+export type TokenRole = (typeof ROLES)[number];
+/** `next`: also accepted, while a token is changed. */
+export type Tokens = Record<TokenRole, string> & {
+  next?: { [Role in TokenRole]?: string | undefined };
+};
 
 /** Forgets a revoked key, by its public part: its next use is refused. */
 export type ForgetKey = (keyId: string) => void;
@@ -95,8 +99,11 @@ export function authenticator(options: {
   shareCaller: (token: string) => Promise<Share>;
 }): { authenticate: Authenticate; forgetKey: ForgetKey } {
   const { store, tokens, now, steady, onFirstUse, loginCaller, shareCaller } = options;
-  const kinds = ['runner', 'gateway', 'operator'] as const;
-  const digests = kinds.map((kind) => ({ kind, digest: hashOf(tokens[kind]) }));
+  const digests = ROLES.flatMap((kind) =>
+    [tokens[kind], tokens.next?.[kind]].flatMap((token) =>
+      token === undefined ? [] : { kind, digest: hashOf(token) },
+    ),
+  );
   const cache = new Map<string, { caller: ProjectCaller; until: number }>();
 
   async function projectOf(key: string): Promise<ProjectCaller> {

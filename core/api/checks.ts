@@ -44,6 +44,9 @@ export function checkProject(named: string | undefined, projectId: string): void
   throw new Fault('PROJECT_MISMATCH', 'This API key cannot access the given project.', facts);
 }
 
+/** In milliseconds after a session's end: its runner may send its files. Source: runners.proto. */
+export const LATE_MS = 600_000;
+
 /**
  * Throws unless the blob was added: LEASE_LOST, or INVALID_FIELD when the blob is not a `what` of
  * the lease.
@@ -64,4 +67,10 @@ export function leaseLost(leaseId: string): Fault {
 
 export function invalidCursor(): Fault {
   return new Fault('INVALID_CURSOR', '`cursor` is not valid.', { field: 'cursor' });
+}
+
+/** PostgreSQL stores no text with U+0000: it is refused whatever the engine is. */
+export function storable(field: string, text: string): string {
+  if (text.includes('\0')) throw invalidField(field, 'must not contain U+0000.');
+  return text;
 }

@@ -3,7 +3,7 @@
  * in the form of Unicode only are the same name. Pure. Source: proto/spec/contexts.md 2.
  */
 import { invalidField } from '../../proto/rpc/errors.ts';
-import { inRange } from './checks.ts';
+import { inRange, storable } from './checks.ts';
 
 /** After trimming. */
 const NAME_LENGTH = { min: 1, max: 128, unit: ' characters' };
@@ -15,7 +15,7 @@ export function checkedName(field: string, text: string): string {
   inRange(field, characters.length, NAME_LENGTH);
   const name = characters.join('');
   if (!name.isWellFormed()) throw invalidField(field, 'must be well-formed Unicode.');
-  return name;
+  return storable(field, name);
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Checks of what the console's lists are asked for. Each refusal names the field. Pure. */
 import { invalidField } from '../../proto/rpc/errors.ts';
-import { inRange } from '../api/checks.ts';
+import { inRange, storable } from '../api/checks.ts';
 import { pathId } from '../common/ids.ts';
 import type { Listed, ListWanted } from '../store/types/console.ts';
 import { type CursorOwner, readCursor, writeCursor } from './cursor.ts';
@@ -39,7 +39,7 @@ export function cursorAfter(owner: CursorOwner, { next }: Listed<unknown>): stri
 export function textOf(field: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   inRange(field, text.length, TEXT_CHARS);
-  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+  return storable(field, text).replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 /** In milliseconds. */

@@ -4,7 +4,7 @@
  * until the new one is committed; its file is removed after that.
  */
 import { createPrivateKey } from 'node:crypto';
-import { readHead, unwrapKeys } from '../../proto/archives/context-format.ts';
+import { PROFILE_HEAD_BYTES, unwrapKeys } from '../../proto/archives/context-format.ts';
 import { verifyProfile } from '../../proto/archives/context-reader.ts';
 import { CONTEXT_TRANSFER_TIMEOUT_MS } from '../../proto/common/limits.ts';
 import type { ContextServiceService } from '../../proto/gen/tabern/v1/contexts.pb.ts';
@@ -15,10 +15,11 @@ import type {
 } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { asFault, Fault, invalidField, notFound } from '../../proto/rpc/errors.ts';
 import { openSemaphore } from '../../proto/sharing/semaphore.ts';
-import { leaseLost, orNotFound } from '../api/checks.ts';
+import { LATE_MS, leaseLost, orNotFound } from '../api/checks.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
 import type { Sealer } from '../common/sealer.ts';
-import type { BlobFiles } from '../files/blob-files.ts';
+import type { Blobs } from '../files/blobs.ts';
+import type { Stored } from '../files/checked-bytes.ts';
 import type { ContextContent, LeasedContext } from '../store/types/contexts.ts';
 import type { Store } from '../store/types.ts';
 import { privateKeyData } from './key-pool.ts';
@@ -32,7 +33,7 @@ const CHECKS = { max: 2, ofOwner: 1 };
 
 export type ContentOptions = {
   store: Store;
-  files: BlobFiles;
+  files: Blobs;
   sealer: Sealer;
   now: () => number;
 };
@@ -52,7 +53,8 @@ export async function saveContext(
   { store, files, now }: ContentOptions,
   { leaseId, blobId }: SaveContextRequest,
 ): Promise<SaveContextResponse> {
-  const saved = await store.saveContext({ leaseId, blobId, at: now() });
+  const at = now();
+  const saved = await store.saveContext({ leaseId, endedAfter: at - LATE_MS, blobId, at });
   if (saved.outcome === 'lost') throw leaseLost(leaseId);
   if (saved.outcome === 'refused') {
     throw invalidField('blobId', 'must be a context written under a lease that persists one.');
@@ -73,13 +75,13 @@ export function contentService(
   const { store, files, links, uploads, now } = options;
   const semaphore = openSemaphore(CHECKS);
 
-  async function replace(url: string, blobId: string, { call }: MachineCaller): Promise<string[]> {
+  async function replace(url: string, blob: Stored, { call }: MachineCaller): Promise<string[]> {
     // The URL was valid when the upload began: WriteBlob has checked it.
     const named = await links.read('PUT', url, CONTEXT_TRANSFER_TIMEOUT_MS);
     const content = orNotFound(await store.getContextContent(named), 'Context', named.id);
     using _ = await semaphore.acquire(call.signal, named.projectId);
-    await checkUpload(options, blobId, { content, signal: call.signal });
-    const replaced = await store.replaceContext({ ...named, blobId, at: now() });
+    await checkUpload(options, blob, { content, signal: call.signal });
+    const replaced = await store.replaceContext({ ...named, blobId: blob.id, at: now() });
     if (replaced.outcome === 'refused') throw invalidField('blobId', 'must be a new context.');
     if (replaced.outcome === 'deleted') throw notFound('Context', named.id);
     return replaced.dropped;
@@ -91,7 +93,7 @@ export function contentService(
       if (blob?.kind !== 'CONTEXT') throw notFound('Blob', blobId);
       using _ = uploads.prove(blob.projectId);
       try {
-        await files.remove(...(await replace(url, blobId, caller)));
+        await files.remove(...(await replace(url, blob, caller)));
         return {};
       } catch (error) {
         // Existing content stays after a failure; the failed upload is removed.
@@ -105,12 +107,13 @@ export function contentService(
 /** Throws ARCHIVE_INVALID, with equal text and timing for every decryption failure. */
 async function checkUpload(
   options: ContentOptions,
-  blobId: string,
+  blob: Stored,
   { content, signal }: { content: ContextContent; signal: AbortSignal },
 ): Promise<void> {
-  const keys = await keysOf(options, blobId, content);
+  const keys = await keysOf(options, blob.id, content);
   try {
-    await verifyProfile(options.files.path(blobId), keys, { signal });
+    await using file = await options.files.local(blob, signal);
+    await verifyProfile(file.path, keys, { signal });
   } finally {
     keys.fill(0);
   }
@@ -122,7 +125,7 @@ async function keysOf(
   blobId: string,
   { keyPairId, privateKey }: Pick<ContextContent, 'keyPairId' | 'privateKey'>,
 ): Promise<Buffer> {
-  const head = await readHead(files.path(blobId));
+  const head = await files.head(blobId, PROFILE_HEAD_BYTES);
   const der = sealer.open(privateKey, privateKeyData(keyPairId));
   const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
   der.fill(0);

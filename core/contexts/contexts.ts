@@ -13,7 +13,7 @@ import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { checkedName, nameKey } from '../api/names.ts';
 import { readPage } from '../api/pagination.ts';
 import { isId, newId } from '../common/ids.ts';
-import type { BlobFiles } from '../files/blob-files.ts';
+import type { Blobs } from '../files/blobs.ts';
 import { type Quotas, quotaExceeded } from '../projects/quotas.ts';
 import type { ContextRow } from '../store/types/contexts.ts';
 import type { Store } from '../store/types.ts';
@@ -30,7 +30,7 @@ type Options = {
   keys: KeyPool;
   quotas: Pick<Quotas, 'limits'>;
   links: ContextLinks;
-  files: Pick<BlobFiles, 'remove'>;
+  files: Pick<Blobs, 'remove'>;
   now: () => number;
 };
 

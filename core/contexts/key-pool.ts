@@ -68,6 +68,10 @@ export function openKeyPool(options: Options) {
     await pause(ms, AbortSignal.any([closing.signal, wakePause.signal]));
   }
 
+  function wakeAll(): void {
+    for (let one = waiters.shift(); one; one = waiters.shift()) one.item();
+  }
+
   async function fill(): Promise<void> {
     if ((await store.countKeyPairs()) >= readyTarget && waiters.size === 0) return;
     await using generator = openGenerator();
@@ -87,7 +91,8 @@ export function openKeyPool(options: Options) {
       } catch (error) {
         if (closing.signal.aborted) return;
         log.error({ err: error }, 'generating a key pair failed; retrying');
-        await rest(FAILED_PAUSE_MS);
+        wakeAll(); // a store that cannot be reached answers for itself
+        await pause(FAILED_PAUSE_MS, closing.signal); // whole: woken calls may wait again
       }
     }
   }

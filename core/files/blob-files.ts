@@ -4,12 +4,13 @@
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { open, readdir, rename, rm } from 'node:fs/promises';
+import { access, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeDirectory } from '../../proto/common/durable.ts';
 import type { Log } from '../../proto/common/log.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
-import { checkedBytes, isDamage, type Stored } from './checked-bytes.ts';
+import type { Blobs, ListedBlob, Written } from './blobs.ts';
+import { checkedBytes, isDamage, lostOrSame, type Stored } from './checked-bytes.ts';
 
 /** In bytes: the chunk size of ReadBlob. Source: blobs.proto. */
 const CHUNK_BYTES = 64 << 10;
@@ -18,13 +19,16 @@ export const ASIDE = '.part';
 /** Ids remembered as verified: some MB of memory. Ours. */
 const CHECKED_MAX = 20_000;
 export const DAMAGED = 'a stored file is damaged: restore it from a backup';
+/** Names of one batch of a list. */
+const NAMES_BATCH = 500;
 
-type Written = { size: number; sha256: string };
-
-export type BlobFiles = Awaited<ReturnType<typeof openBlobFiles>>;
+export type BlobFiles = Blobs & {
+  /** Path of the file, for other readers. */
+  path(id: string): string;
+};
 
 /** Opens the directory; creates it when missing. */
-export async function openBlobFiles(folder: string, log?: Log) {
+export async function openBlobFiles(folder: string, log?: Log): Promise<BlobFiles> {
   makeDirectory(folder);
   for (const name of await readdir(folder)) {
     if (name.endsWith(ASIDE)) await rm(join(folder, name), { force: true });
@@ -51,11 +55,7 @@ export async function openBlobFiles(folder: string, log?: Log) {
   }
 
   return {
-    /**
-     * Stores the bytes under the id. Throws BODY_TOO_LARGE beyond `maxBytes`, and then stores
-     * nothing.
-     */
-    async write(id: string, parts: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Written> {
+    async write(id, parts, maxBytes) {
       const path = join(folder, id);
       try {
         const written = await writeAside(path + ASIDE, parts, maxBytes);
@@ -68,20 +68,34 @@ export async function openBlobFiles(folder: string, log?: Log) {
       }
     },
     read,
-    /**
-     * Bytes from `start` to `end` (exclusive, greater than start). The first range in a process
-     * verifies the whole file: a damaged file yields no byte and fails as in `read`.
-     */
-    async *readRange(blob: Stored, start: number, end: number): AsyncGenerator<Buffer> {
+    /** The first range in a process verifies the whole file: a damaged one yields no byte. */
+    async *readRange(blob, start, end) {
       if (!checked.has(blob.id)) for await (const _ of read(blob));
       const range = { highWaterMark: CHUNK_BYTES, start, end: end - 1 };
       yield* createReadStream(join(folder, blob.id), range) as AsyncIterable<Buffer>;
     },
-    /** Path of the file, for other readers. */
-    path: (id: string): string => join(folder, id),
+    async head(id, maxBytes) {
+      await using file = await open(join(folder, id)).catch((error: unknown) => {
+        throw lostOrSame(error, id);
+      });
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0);
+      return buffer.subarray(0, bytesRead);
+    },
+    async local({ id }) {
+      return { path: join(folder, id), async [Symbol.asyncDispose]() {} };
+    },
+    async exists(id) {
+      return await access(join(folder, id)).then(
+        () => true,
+        () => false,
+      );
+    },
+    path: (id) => join(folder, id),
     remove,
-    /** Until disposed, no file is removed; removals are delayed. */
-    hold(): AsyncDisposable {
+    list: () => listed(folder),
+    sweepUploads: async () => 0, // those of a dead process were removed at its start
+    listPeriodMs: 0,
+    hold() {
       holds += 1;
       return {
         async [Symbol.asyncDispose]() {
@@ -94,6 +108,17 @@ export async function openBlobFiles(folder: string, log?: Log) {
       };
     },
   };
+}
+
+/** Without files in progress, which belong to their writer. */
+async function* listed(folder: string): AsyncGenerator<ListedBlob[]> {
+  const names = (await readdir(folder)).filter((name) => !name.endsWith(ASIDE));
+  for (let from = 0; from < names.length; from += NAMES_BATCH) {
+    yield names.slice(from, from + NAMES_BATCH).map((name) => ({
+      name,
+      ageMs: async (wall) => wall - (await stat(join(folder, name))).mtimeMs,
+    }));
+  }
 }
 
 async function writeAside(

@@ -13,35 +13,48 @@ export type Stored = Pick<BlobRow, 'id' | 'size' | 'sha256'>;
 /** Error codes that mean lost bytes; others are errors of the process. */
 const LOST: readonly unknown[] = ['ENOENT', 'EIO', 'EISDIR'];
 
-/** Throws DATA_CORRUPT instead of the last chunk. */
+/** Of a file. Throws DATA_CORRUPT instead of the last chunk. */
 export async function* checkedBytes(
   path: string,
-  { id, size, sha256 }: Stored,
+  blob: Stored,
   chunkBytes: number,
+): AsyncGenerator<Buffer> {
+  const parts = createReadStream(path, { highWaterMark: chunkBytes }) as AsyncIterable<Buffer>;
+  try {
+    yield* checked(parts, blob);
+  } catch (error) {
+    throw lostOrSame(error, blob.id);
+  }
+}
+
+/** Throws DATA_CORRUPT instead of the last chunk when size or hash differ from the row. */
+export async function* checked(
+  parts: AsyncIterable<Buffer>,
+  { id, size, sha256 }: Stored,
 ): AsyncGenerator<Buffer> {
   const hash = createHash('sha256');
   let read = 0;
   let held: Buffer | undefined;
-  try {
-    for await (const part of createReadStream(path, { highWaterMark: chunkBytes })) {
-      const bytes = part as Buffer;
-      read += bytes.length;
-      if (read > size) throw damaged(id);
-      hash.update(bytes);
-      if (held !== undefined) yield held;
-      held = bytes;
-    }
-  } catch (error) {
-    throw LOST.includes((error as NodeJS.ErrnoException).code) ? damaged(id, error) : error;
+  for await (const bytes of parts) {
+    read += bytes.length;
+    if (read > size) throw damaged(id);
+    hash.update(bytes);
+    if (held !== undefined) yield held;
+    held = bytes;
   }
   if (read !== size || hash.digest('hex') !== sha256) throw damaged(id);
   if (held !== undefined) yield held;
+}
+
+/** DATA_CORRUPT for an error that means lost bytes, and any other as it is. */
+export function lostOrSame(error: unknown, blobId: string): unknown {
+  return LOST.includes((error as NodeJS.ErrnoException).code) ? damaged(blobId, error) : error;
 }
 
 export function isDamage(error: unknown): boolean {
   return error instanceof Fault && error.reason === 'DATA_CORRUPT';
 }
 
-function damaged(blobId: string, cause?: unknown): Fault {
+export function damaged(blobId: string, cause?: unknown): Fault {
   return new Fault('DATA_CORRUPT', 'A stored file is damaged.', { blobId }, cause);
 }

@@ -11,13 +11,13 @@ import type {
 } from '../../proto/gen/tabern/v1/downloads.pb.ts';
 import type { AddDownloadRequest } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { invalidField } from '../../proto/rpc/errors.ts';
-import { checkAdded, orNotFound } from '../api/checks.ts';
+import { checkAdded, LATE_MS, orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { readOffsets } from '../api/pagination.ts';
 import { newId, pathId } from '../common/ids.ts';
 import type { DownloadRow } from '../store/types/files.ts';
 import type { Store } from '../store/types.ts';
-import type { BlobFiles } from './blob-files.ts';
+import type { Blobs } from './blobs.ts';
 
 /** In characters, of a filter. Source: proto/spec/sessions.md 9. */
 const TEXT_MAX = 255;
@@ -37,7 +37,7 @@ export function downloadService({
   files,
 }: {
   store: Store;
-  files: Pick<BlobFiles, 'remove'>;
+  files: Pick<Blobs, 'remove'>;
 }): Service<typeof DownloadServiceService, ProjectCaller> {
   async function checkedSession(text: string, projectId: string): Promise<string> {
     const id = pathId('sessionId', text);
@@ -85,8 +85,10 @@ export async function addDownload(
 ): Promise<Record<string, never>> {
   const filename = cleanName(suggested);
   const mimeType = mime.lookup(filename) || UNKNOWN_TYPE;
-  const wanted = { leaseId, id: newId(), blobId, filename, mimeType, at: now() };
-  checkAdded(await store.addDownload(wanted), { leaseId, what: 'download' });
+  const at = now();
+  const download = { id: newId(), blobId, filename, mimeType, at };
+  const added = await store.addDownload({ ...download, leaseId, endedAfter: at - LATE_MS });
+  checkAdded(added, { leaseId, what: 'download' });
   return {};
 }
 

@@ -17,7 +17,8 @@ import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { isId, newId } from '../common/ids.ts';
 import type { ExtensionRow } from '../store/types/files.ts';
 import type { Store } from '../store/types.ts';
-import type { BlobFiles } from './blob-files.ts';
+import type { Blobs } from './blobs.ts';
+import type { Stored } from './checked-bytes.ts';
 
 /** Source: extensions.proto. */
 const NAME_LENGTH = { min: 1, max: 255, unit: ' characters' };
@@ -26,7 +27,7 @@ const CHECKS = { max: 2, ofOwner: 1 };
 
 type Options = {
   store: Store;
-  files: Pick<BlobFiles, 'path' | 'remove'>;
+  files: Pick<Blobs, 'local' | 'remove'>;
   now: () => number;
   /** Limit per project. */
   extensionsMax: number;
@@ -42,12 +43,13 @@ export function extensionService({
 
   /** Throws INVALID_FIELD with the defect of the zip. */
   async function check(
-    blobId: string,
+    blob: Stored,
     { projectId, call: { signal } }: ProjectCaller,
   ): Promise<void> {
     using _ = await semaphore.acquire(signal, projectId);
     try {
-      await checkExtension(files.path(blobId), { signal });
+      await using file = await files.local(blob, signal);
+      await checkExtension(file.path, { signal });
     } catch (error) {
       if (!(error instanceof ExtensionError)) throw error;
       throw invalidField('file', `is no extension: ${error.message}.`);
@@ -63,7 +65,7 @@ export function extensionService({
       }
       try {
         const fileName = checkedName(given);
-        await check(blobId, caller);
+        await check(blob, caller);
         const wanted = { id: newId(), projectId, blobId, fileName, at: now() };
         const made = await store.createExtension(wanted, extensionsMax);
         if (made === 'taken') throw invalidField('blobId', 'is an extension already.');

@@ -4,47 +4,50 @@
  * must be an hour old, because younger ones may still be referenced. A row is removed before its
  * file, so that every row has a file.
  */
-import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Log } from '../../proto/common/log.ts';
 import { periodically } from '../common/periodically.ts';
 import type { Store } from '../store/types.ts';
-import { ASIDE, type BlobFiles } from './blob-files.ts';
+import type { Blobs } from './blobs.ts';
 
 const PERIOD_MS = 600_000;
 /** Ours: an upload is referenced within 2 min, a bundle when its build of 10 min ends. */
 const UNUSED_AGE_MS = 3_600_000;
 /** Rows per operation: other operations commit in between. */
 const BATCH = 100;
-/** Names of files per operation. */
-const NAMES_BATCH = 500;
 
 type Options = {
   store: Pick<Store, 'removeUnusedBlobs' | 'knownBlobs'>;
-  files: BlobFiles;
-  folder: string;
+  files: Pick<Blobs, 'remove' | 'list' | 'sweepUploads' | 'listPeriodMs'>;
   log: Log;
   now: () => number;
   /** The machine's time, like the times of files. */
   wall?: () => number;
-  /** While true, nothing is removed: the clock jumped far forward. */
+  /** While true, nothing is removed: by a core that is not the leader, or while clock or bucket
+   * cannot be trusted. A list that is due waits. */
   isHeld: () => boolean;
   periodMs?: number;
 };
 
 /** Sweeps at once and periodically; throws when the first sweep fails. */
 export async function startBlobSweep(options: Options): Promise<AsyncDisposable> {
-  const { log, periodMs = PERIOD_MS } = options;
-  await sweepBlobs(options);
-  return periodically(periodMs, () => sweepBlobs(options), {
+  const { log, files, periodMs = PERIOD_MS } = options;
+  // a list that costs is not made at every start
+  let sinceListMs = Math.max(0, files.listPeriodMs - periodMs);
+  const run = async (): Promise<void> => {
+    if (options.isHeld()) return;
+    const isListed = sinceListMs >= files.listPeriodMs;
+    await sweepBlobs(options, isListed);
+    sinceListMs = (isListed ? 0 : sinceListMs) + periodMs;
+  };
+  await run();
+  return periodically(periodMs, run, {
     log,
     failure: 'sweeping unreferenced blobs failed',
   });
 }
 
-async function sweepBlobs(options: Options): Promise<void> {
-  const { store, files, folder, log, now, wall = Date.now, isHeld } = options;
-  if (isHeld()) return;
+async function sweepBlobs(options: Options, isListed: boolean): Promise<void> {
+  const { store, files, log, now, wall = Date.now } = options;
   const at = now();
   let unused = 0;
   let ids: string[];
@@ -53,29 +56,25 @@ async function sweepBlobs(options: Options): Promise<void> {
     await files.remove(...ids);
     unused += ids.length;
   } while (ids.length === BATCH);
-  const orphans = await sweepFiles({ store, files, folder, wall });
-  if (unused + orphans > 0) log.info({ unused, orphans }, 'removed unreferenced files');
+  const orphans = isListed ? await sweepFiles({ store, files, wall }) : 0;
+  const uploads = await files.sweepUploads();
+  const removed = unused + orphans + uploads;
+  if (removed > 0) log.info({ unused, orphans, uploads }, 'removed unreferenced files');
 }
 
-/**
- * Removes old files without a row; returns their number. Files in progress belong to their writer;
- * those of a killed writer are removed at the next start.
- */
+/** Removes old files without a row; returns their number. */
 export async function sweepFiles(options: {
   store: Pick<Store, 'knownBlobs'>;
-  files: Pick<BlobFiles, 'remove'>;
-  folder: string;
+  files: Pick<Blobs, 'remove' | 'list'>;
   wall: () => number;
 }): Promise<number> {
-  const { store, files, folder, wall } = options;
-  const names = (await readdir(folder)).filter((name) => !name.endsWith(ASIDE));
+  const { store, files, wall } = options;
   let removed = 0;
-  for (let from = 0; from < names.length; from += NAMES_BATCH) {
-    const batch = names.slice(from, from + NAMES_BATCH);
-    const rows = new Set(await store.knownBlobs(batch));
-    for (const name of batch.filter((one) => !rows.has(one))) {
-      const { mtimeMs } = await stat(join(folder, name));
-      if (wall() - mtimeMs < UNUSED_AGE_MS) continue;
+  for await (const batch of files.list()) {
+    const rows = new Set(await store.knownBlobs(batch.map(({ name }) => name)));
+    for (const { name, ageMs } of batch) {
+      if (rows.has(name)) continue;
+      if ((await ageMs(wall())) < UNUSED_AGE_MS) continue;
       await files.remove(name);
       removed += 1;
     }

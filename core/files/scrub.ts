@@ -13,16 +13,16 @@ import { DAMAGED } from './blob-files.ts';
 import { checkedBytes, isDamage, type Stored } from './checked-bytes.ts';
 
 /** In milliseconds, after the start, which has other work. Ours. */
-const FIRST_MS = 600_000;
+export const FIRST_MS = 600_000;
 /** In milliseconds, between two passes. Ours: a weekly backup still has a damaged file. */
-const REST_MS = 7 * 86_400_000;
+export const REST_MS = 7 * 86_400_000;
 /** In bytes per second. Ours: 2 % of a slow disk, 350 GB per day. */
 const RATE_BYTES = 4 << 20;
 const CHUNK_BYTES = 1 << 20;
 /** Rows per operation. */
 const BATCH = 100;
 
-const DAMAGED_FILES: Family = {
+export const DAMAGED_FILES: Family = {
   name: 'tabern_blobs_damaged',
   help: 'Stored files that were damaged when they were last read in the background.',
 };

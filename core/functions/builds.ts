@@ -11,6 +11,7 @@ import { dateOf, resourceOf } from '../api/answers.ts';
 import { checkProject, inRange, orNotFound } from '../api/checks.ts';
 import { readOffsets } from '../api/pagination.ts';
 import { newId, pathId } from '../common/ids.ts';
+import type { LogReaders } from '../common/log-readers.ts';
 import { BUILD_TIMEOUT_MS } from '../store/operations/builds.ts';
 import type { BuildCause, BuildRow, BuiltFunction } from '../store/types/functions.ts';
 import type { Store } from '../store/types.ts';
@@ -24,12 +25,13 @@ type Options = {
   queueMax: number;
   /** How long a build may wait for a runner. */
   waitMs: number;
+  readers: Pick<LogReaders, 'note'>;
 };
 
 type BuildNames = 'createBuild' | 'listBuilds' | 'getBuild' | 'listBuildLogs';
 
 export function buildHandlers(options: Options): Pick<FunctionService, BuildNames> {
-  const { store, now, queueMax, waitMs } = options;
+  const { store, now, queueMax, waitMs, readers } = options;
 
   return {
     async createBuild(request, { projectId, call }) {
@@ -70,6 +72,7 @@ export function buildHandlers(options: Options): Pick<FunctionService, BuildName
         store.listLogs(id),
       ]);
       orNotFound(found, 'Build', id);
+      readers.note(id);
       return { logs: lines.map(logToProto), total: lines.length };
     },
   };

@@ -13,7 +13,7 @@ import { orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { readOffsets } from '../api/pagination.ts';
 import { pathId } from '../common/ids.ts';
-import type { BlobFiles } from '../files/blob-files.ts';
+import type { Blobs } from '../files/blobs.ts';
 import type { BuiltFunction, FunctionRow, VersionRow } from '../store/types/functions.ts';
 import type { LogLineRow } from '../store/types/leases.ts';
 import type { Store } from '../store/types.ts';
@@ -30,7 +30,7 @@ type FunctionNames =
 
 type Options = {
   store: Store;
-  files: Pick<BlobFiles, 'remove'>;
+  files: Pick<Blobs, 'remove'>;
   log: Log;
   now: () => number;
   /** Aborts when core closes. */

@@ -21,6 +21,7 @@ import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { longPoll } from '../api/long-poll.ts';
 import { readOffsets } from '../api/pagination.ts';
 import { pathId } from '../common/ids.ts';
+import type { LogReaders } from '../common/log-readers.ts';
 import type { Quotas } from '../projects/quotas.ts';
 import type { VersionRow } from '../store/types/functions.ts';
 import type { InvocationRow, NewInvocation } from '../store/types/invocations.ts';
@@ -48,12 +49,12 @@ const PARAMS_DEPTH_MAX = 100;
 
 /** What accepts an invocation: a request or a schedule. */
 export type InvocationDeps = NewInvocationDeps & {
-  quotas: Pick<Quotas, 'checkRoom'>;
+  quotas: Pick<Quotas, 'checkResults'>;
   /** How long an invocation may wait for a runner. */
   waitMs: number;
 };
 
-type Options = InvocationDeps & { closing: AbortSignal };
+type Options = InvocationDeps & { closing: AbortSignal; readers: Pick<LogReaders, 'note'> };
 
 /** An invocation as asked for. */
 export type Asked = {
@@ -67,7 +68,7 @@ export type Asked = {
 export function invocationService(
   options: Options,
 ): Service<typeof InvocationServiceService, ProjectCaller> {
-  const { store, now } = options;
+  const { store, now, readers } = options;
 
   async function find(text: string, projectId: string): Promise<InvocationRow> {
     const id = pathId('id', text);
@@ -113,6 +114,7 @@ export function invocationService(
 
     async listInvocationLogs({ id }, { projectId }) {
       const invocation = await find(id, projectId);
+      readers.note(invocation.id);
       const lines = await store.listLogs(invocation.id);
       return { logs: lines.map(logToProto), total: lines.length };
     },
@@ -154,7 +156,7 @@ export async function askedInvocation(
 ): Promise<NewInvocation> {
   const { store, validator, quotas, waitMs } = deps;
   const { projectId } = starter;
-  await quotas.checkRoom(projectId, 'RESULT');
+  await quotas.checkResults(projectId);
   const version = await findVersion(store, { functionId, versionId, projectId });
   const session = sessionParams(version, over);
   await checkPatterns(deps, projectId, { session, prefix: 'sessionCreateParams' });

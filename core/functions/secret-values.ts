@@ -3,7 +3,8 @@
  * master key; a value is opened for one leased invocation and is kept nowhere.
  */
 import type { SecretWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
-import { newHpkeKeyPair, open } from '../../proto/sealing/hpke.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
+import { loadHpke, newHpkeKeyPair, open } from '../../proto/sealing/hpke.ts';
 import { newId } from '../common/ids.ts';
 import type { Sealer } from '../common/sealer.ts';
 import type { SealedSecret, SecretKeyPair } from '../store/types/functions.ts';
@@ -50,12 +51,16 @@ export function secretValues({
 
     /**
      * For one answer to a runner: what opens the secrets of a function, each of them once however
-     * many functions have it, and one after the other. It throws UnreadableSecret.
+     * many functions have it, and one after the other. It throws UnreadableSecret, or another error
+     * when the secrets may be readable later.
      */
     opener(): OpenSecrets {
       const opened = new Map<string, Promise<string>>();
       return async (owner) => {
         const values: SecretWork[] = [];
+        await loadHpke().catch((cause: unknown) => {
+          throw new Fault('CORE_UNAVAILABLE', 'Secrets cannot be opened now.', {}, cause);
+        });
         for (const one of await store.sealedSecretsOf(owner)) {
           const { id, secretKey, updatedAt } = one;
           const key = `${id}/${updatedAt}`;

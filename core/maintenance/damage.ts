@@ -14,6 +14,7 @@ import type { Log } from '../../proto/common/log.ts';
 import type { CoreConfig } from '../config.ts';
 import { startCheck } from '../store/check.ts';
 import { damageError, isDatabaseDamage, wasNotClosed } from '../store/database-file.ts';
+import { openPostgres } from '../store/server.ts';
 import { openStore } from '../store/thread.ts';
 import type { Store } from '../store/types.ts';
 
@@ -83,14 +84,24 @@ export function openDamage(dataDir: string, log: Log): Damage {
   };
 }
 
-/** Opens the store, which `opened` closes, and checks it. */
-export async function openChecked(
-  { dataDir: dir, durability, crashAt }: Pick<CoreConfig, 'dataDir' | 'durability' | 'crashAt'>,
-  deps: { onFatal: (error: Error) => void; damage: Damage; opened: AsyncDisposableStack },
-): Promise<Store> {
-  const { onFatal, damage, opened } = deps;
-  const store = await openStore({ dir, durability, crashAt, onFatal });
+type Config = Pick<CoreConfig, 'dataDir' | 'database' | 'durability' | 'crashAt'>;
+type Deps = {
+  onFatal: (error: Error) => void;
+  damage: Damage;
+  log: Log;
+  opened: AsyncDisposableStack;
+};
+
+/** Opens the store, which `opened` closes, and checks it. A server checks its own database. */
+export async function openChecked(config: Config, deps: Deps): Promise<Store> {
+  const { onFatal, damage, log, opened } = deps;
+  const { dataDir: dir, database, durability, crashAt } = config;
+  const store =
+    database === undefined
+      ? await openStore({ dir, durability, crashAt, onFatal })
+      : await openPostgres({ ...database, durability, crashAt, log });
   opened.defer(() => store.close());
+  if (database !== undefined) return store;
   // ends the check first: the last process to close the database empties its log
   opened.use(damage);
   await damage.check(onFatal);

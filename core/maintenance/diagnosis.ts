@@ -6,6 +6,8 @@ import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Finding } from '../../proto/common/diagnostics.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
+import type { CoreConfig } from '../config.ts';
+import { environmentOf } from '../files/s3/place.ts';
 
 /** Ours: of a database of some GiB. `tabern doctor` has no limit. */
 const TIMEOUT_MS = 60_000;
@@ -14,11 +16,12 @@ const TIMEOUT_MS = 60_000;
 export type Diagnosed = { findings: Finding[] } | { failed: string };
 
 /** Callers at the same time share one check. Throws DEADLINE. */
-export function openDiagnosis(options: {
-  dataDir: string;
-  closing: AbortSignal;
-  timeoutMs?: number;
-}): () => Promise<Finding[]> {
+export function openDiagnosis(
+  options: Pick<CoreConfig, 'dataDir' | 'bucket' | 'database' | 'databaseCaFile'> & {
+    closing: AbortSignal;
+    timeoutMs?: number;
+  },
+): () => Promise<Finding[]> {
   let running: Promise<Finding[]> | undefined;
   return () => {
     running ??= diagnose(options).finally(() => {
@@ -30,15 +33,19 @@ export function openDiagnosis(options: {
 
 function diagnose({
   dataDir,
+  bucket,
   closing,
   timeoutMs = TIMEOUT_MS,
+  ...server
 }: Parameters<typeof openDiagnosis>[0]) {
   const program = fileURLToPath(new URL('./diagnosis-process.ts', import.meta.url));
-  const child = fork(program, [dataDir], {
+  const child = fork(program, [], {
     env: {},
     execArgv: [], // without the flags of this process
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
+  // not by arguments, which every user of the machine can read
+  child.send({ TABERN_DATA: dataDir, ...environmentOf(bucket), ...databaseOf(server) });
   const { promise, resolve, reject } = Promise.withResolvers<Finding[]>();
   const late = new Fault('DEADLINE', 'The checks took too long. Run `tabern doctor`.');
   const timer = setTimeout(() => reject(late), timeoutMs);
@@ -55,4 +62,17 @@ function diagnose({
     closing.removeEventListener('abort', close);
     child.kill('SIGKILL');
   });
+}
+
+/** The settings of the database, for another process. */
+function databaseOf({
+  database,
+  databaseCaFile,
+}: Pick<CoreConfig, 'database' | 'databaseCaFile'>): Record<string, string> {
+  if (database === undefined) return {};
+  return {
+    TABERN_DATABASE_URL: database.url,
+    TABERN_DATABASE_DIRECT_URL: database.directUrl,
+    ...(databaseCaFile !== undefined && { TABERN_DATABASE_CA_FILE: databaseCaFile }),
+  };
 }

@@ -6,6 +6,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Finding, fail, ok, warn } from '../../proto/common/diagnostics.ts';
 import { readToken } from '../../proto/common/durable.ts';
+import { ageOf } from '../common/secret-files.ts';
 
 const TOKENS = ['runner.token', 'gateway.token', 'operator.token'];
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\n?$/;
@@ -46,12 +47,22 @@ function contentOf(path: string, name: string): Finding[] | undefined {
     const says = `${path} holds no UUID: the next start of the runner replaces it`;
     return [warn(CHECK, says, 'restart the runner')];
   }
-  if (TOKENS.includes(name) && !isToken(path)) {
+  const [, current = name, next] = /^(.*\.token)(\.next)?$/.exec(name) ?? [];
+  if (TOKENS.includes(current) && !isToken(path)) {
     const says = `${path} is damaged: nothing starts that needs it`;
-    const fix = `delete ${path} and restart core; give other machines the new one`;
-    return [fail(CHECK, says, fix)];
+    const anew = next
+      ? '; `tabern tokens rotate` makes another'
+      : '; give other machines the new one';
+    return [fail(CHECK, says, `delete ${path} and restart core${anew}`)];
   }
-  return undefined;
+  return next === undefined ? undefined : [leftToken(path, current)];
+}
+
+/** Whoever has it is accepted as long as the file is there. */
+function leftToken(path: string, current: string): Finding {
+  const role = current.replace('.token', '');
+  const says = `${path} is accepted besides ${current}, for ${ageOf(statSync(path).mtimeMs)}`;
+  return warn(CHECK, says, `\`tabern tokens finish ${role}\` once each ${role} has it`);
 }
 
 function isToken(path: string): boolean {

@@ -10,11 +10,14 @@ import { type Finding, fail, ok, warn } from '../../proto/common/diagnostics.ts'
 import { ConfigError, type Env } from '../../proto/common/env.ts';
 import { sizeText } from '../../proto/terminal/size.ts';
 import { openSealer } from '../common/sealer.ts';
-import { readCoreConfig } from '../config.ts';
+import { type CoreConfig, readCoreConfig } from '../config.ts';
+import { markedBucket } from '../files/bucket-marker.ts';
 import { checkedBytes, isDamage } from '../files/checked-bytes.ts';
 import { DISK_RULE } from '../files/disk-space.ts';
+import { nameOf, type S3Place } from '../files/s3/place.ts';
 import { hasDatabase } from '../store/database-file.ts';
-import { inspectDatabase } from '../store/offline.ts';
+import { inspectDatabase, isDatabaseNewer } from '../store/offline.ts';
+import { inspectPostgres } from '../store/server.ts';
 import type { Inspected } from '../store/types/database.ts';
 import { checkKeys } from './doctor-keys.ts';
 
@@ -34,14 +37,26 @@ const READ_BYTES = MIB;
 /** Damaged files that a finding names. Ours. */
 const NAMED_MAX = 3;
 
+/**
+ * Throws ConfigError when this version cannot open the stored data, which a running one has still
+ * open. The engine in a database server refuses at its start.
+ */
+export function checkNewer(env: Env): void {
+  const { dataDir, database } = readCoreConfig(env);
+  if (database !== undefined || !hasDatabase(dataDir) || !isDatabaseNewer(dataDir)) return;
+  throw new ConfigError('the data directory was written by a newer tabern; run that one');
+}
+
 /** Runs the checks one after the other; they are independent. */
 export async function* checkData(
   env: Env,
   { now = Date.now, isDeep = false }: { now?: () => number; isDeep?: boolean } = {},
 ): AsyncGenerator<Finding> {
   let dataDir: string;
+  let bucket: S3Place | undefined;
+  let server: CoreConfig['database'];
   try {
-    ({ dataDir } = readCoreConfig(env));
+    ({ dataDir, bucket, database: server } = readCoreConfig(env));
     yield ok('settings', 'core can read its own');
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
@@ -55,16 +70,22 @@ export async function* checkData(
   yield await checkRoom(place);
   yield await checkSync(place);
   if (existsSync(join(dataDir, 'keys'))) yield checkKeys(dataDir);
-  if (!hasDatabase(dataDir)) {
+  if (server === undefined && !hasDatabase(dataDir)) {
     yield ok('database', 'none yet: the first start makes it');
+    if (bucket !== undefined) yield await ofBucket(bucket, { dataDir, found: undefined });
     yield clock(undefined, now());
     return;
   }
-  const found = inspectDatabase(dataDir);
-  yield database(found);
+  const found = server
+    ? await inspectPostgres({ ...server, url: server.directUrl })
+    : inspectDatabase(dataDir);
+  yield server && found.problems.length === 0 ? ok('database', 'in PostgreSQL') : database(found);
   if (found.problems.length === 0) {
     yield masterKey(dataDir, found);
-    yield await files(dataDir, found, isDeep);
+    const marked = markedBucket(dataDir);
+    if (marked !== '' && marked !== nameOf(bucket)) yield elsewhere(marked);
+    else if (bucket === undefined) yield await files(dataDir, found, isDeep);
+    else yield await ofBucket(bucket, { dataDir, found });
   }
   yield clock(found.lastTime, now());
 }
@@ -155,6 +176,29 @@ function masterKey(dataDir: string, { masterKeyCheck }: Inspected): Finding {
   }
   if ((statSync(path).mode & 0o077) === 0) return ok('master key', 'opens the secrets');
   return warn('master key', 'others may read it', `chmod 600 ${path}`);
+}
+
+function elsewhere(bucket: string): Finding {
+  return fail('bucket', `the files are in ${bucket}`, 'set TABERN_BLOBS to it');
+}
+
+/** The bucket, and that it has all objects that the database names. */
+async function ofBucket(
+  place: S3Place,
+  { dataDir, found }: { dataDir: string; found: Inspected | undefined },
+): Promise<Finding> {
+  const { checkBucket } = await import('../files/s3/doctor.ts');
+  const path = join(dataDir, 'keys', 'master.key');
+  const check = found?.masterKeyCheck ?? null;
+  const sealer = check === null || !existsSync(path) ? undefined : openSealer(path, check).sealer;
+  const { problem, lost } = await checkBucket(place, { sealer, blobs: found?.blobs ?? [] });
+  const name = nameOf(place);
+  const settings = 'see "Storage in S3" on the page Deployment, and `tabern config`';
+  if (problem !== '') return fail('bucket', problem, settings);
+  if (lost.length === 0) return ok('bucket', `${name} has all that the database names`);
+  const names = lost.slice(0, NAMED_MAX).join(', ');
+  const fix = 'restore them by the versions of the bucket, or from a copy of it';
+  return fail('bucket', `${lost.length} are not in ${name}, or not whole: ${names}`, fix);
 }
 
 async function files(dataDir: string, { blobs }: Inspected, isDeep: boolean): Promise<Finding> {

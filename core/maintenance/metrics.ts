@@ -21,8 +21,15 @@ const RUNNING: Family = {
 };
 const RUNNERS: Family = {
   name: 'tabern_runners',
-  help: 'Runners that reported within a lease (heard); able: those whose newest Chrome started.',
+  help:
+    'Runners that reported within a lease (heard); able: those that lease work and whose newest ' +
+    'Chrome started; draining: those that lease no more.',
   labels: ['state'],
+};
+const PLACES: Family = {
+  name: 'tabern_runner_places',
+  help: 'Work that the runners that reported within a lease run at once.',
+  labels: ['kind'],
 };
 const DISK_FREE: Family = {
   name: 'tabern_disk_free_bytes',
@@ -100,9 +107,13 @@ export async function watchCore(
       else if (ended.what === 'delivery') count(DELIVERIES, { state: first }, ended);
       else count(DUPLICATE_RISK, {}, ended);
     }
-    const { present, able } = readiness.runners();
+    const { present, able, draining } = readiness.runners();
     metrics.set(RUNNERS, present, { state: 'heard' });
     metrics.set(RUNNERS, able, { state: 'able' });
+    metrics.set(RUNNERS, draining, { state: 'draining' });
+    for (const [kind, count] of Object.entries(readiness.places())) {
+      metrics.set(PLACES, count, { kind });
+    }
     metrics.set(DISK_FREE, disk.freeBytes);
     metrics.set(SYNC_P95, (store.syncP95Ms() ?? 0) / 1_000);
   });

@@ -1,7 +1,7 @@
 /** The table of retention: one row for each kind of resource that is removed with age. */
 import type { SettingsOf } from '../../proto/common/settings/read.ts';
 import type { IdRange } from '../common/ids.ts';
-import type { BlobFiles } from '../files/blob-files.ts';
+import type { Blobs } from '../files/blobs.ts';
 import type { Store } from '../store/types.ts';
 
 const DAY_MS = 86_400_000;
@@ -33,7 +33,7 @@ export type Retention = {
   purge: (limit: Limit) => Promise<Purged>;
 };
 
-type RetentionDeps = { store: Store; files: Pick<BlobFiles, 'remove'> };
+type RetentionDeps = { store: Store; files: Pick<Blobs, 'remove'> };
 
 /** In order of removal. Sessions are last: the rest of a session keeps its row. */
 export function retentionTable(kept: KeptDays, deps: RetentionDeps): Retention[] {

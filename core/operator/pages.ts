@@ -51,7 +51,9 @@ export function operatorConsoleService(
         seenAt: new Date(now() - silentMs),
         isPresent,
         isBrowserFailing: report.browserFailed,
+        isDraining: report.isDraining,
         facts: report.facts,
+        browser: report.browser,
         running: held.get(id) ?? 0,
       }));
       return { runners: runners.sort((a, b) => (a.id < b.id ? -1 : 1)) };

@@ -1,8 +1,9 @@
 /**
  * Logins of the console: what the cookie of a browser stands for. created -> used ... -> ended: by
  * a logout, 12 hours after its last use, or with its API key. A login is stored as the hash of its
- * text. One-time codes are in memory: a restart ends them, and they last a minute. An operator
- * login is made by a code of the operator token only, and ends when that token changes.
+ * text. One-time codes are in memory, that of each core: a restart ends them, and they last a
+ * minute. An operator login is made by a code of the operator token only, and ends when that token
+ * changes.
  */
 import { randomBytes } from 'node:crypto';
 import type {
@@ -34,7 +35,12 @@ const TEXT_MAX_CHARS = 4_096;
 
 type LoginStore = Pick<
   Store,
-  'addConsoleLogin' | 'findConsoleLogin' | 'extendConsoleLogin' | 'removeConsoleLogin'
+  | 'addConsoleLogin'
+  | 'findConsoleLogin'
+  | 'extendConsoleLogin'
+  | 'removeConsoleLogin'
+  | 'sendToCores'
+  | 'onCoreMessage'
 >;
 type Clocks = {
   now: () => number;
@@ -53,7 +59,7 @@ export function openConsoleLogins(
   options: { store: LoginStore; tokens: Pick<Tokens, 'operator'> } & Clocks,
 ) {
   const { store, tokens, now, steady } = options;
-  const codes = openCodes(steady);
+  const codes = openCodes(store, steady);
   const operatorHash = hashOf(`${OPERATOR_PLACE}\n${tokens.operator}`);
 
   async function find(text: string, { use }: { use: boolean }): Promise<ConsoleLoginRow> {
@@ -97,27 +103,43 @@ export function openConsoleLogins(
   };
 }
 
+/** A code that was made, or used up when it has no owner. */
+type CodeMessage = { name: string; owner?: Owner };
+
 /** One-time codes by their hashes. */
-function openCodes(steady: () => number) {
+function openCodes(cores: Pick<LoginStore, 'sendToCores' | 'onCoreMessage'>, steady: () => number) {
   const known = new Map<string, { owner: Owner; until: number }>();
   const nameOf = (code: string) => hashOf(code).toString('base64');
+  const send = (message: CodeMessage) => cores.sendToCores('code', JSON.stringify(message));
+  const keep = (name: string, owner: Owner): void => {
+    const at = steady();
+    for (const [other, { until }] of known) {
+      if (until <= at || known.size >= CODES_MAX) known.delete(other);
+    }
+    known.set(name, { owner, until: at + CODE_MS });
+  };
+  cores.onCoreMessage('code', (content) => {
+    const { name, owner } = JSON.parse(content) as CodeMessage;
+    if (owner === undefined) known.delete(name);
+    else keep(name, owner);
+  });
   return {
     /** A code, and for how long it is valid. */
     add(owner: Owner): { code: string; lifeMs: number } {
-      const at = steady();
-      for (const [name, { until }] of known) {
-        if (until <= at || known.size >= CODES_MAX) known.delete(name);
-      }
       const code = randomBytes(32).toString('base64url');
-      known.set(nameOf(code), { owner, until: at + CODE_MS });
+      const name = nameOf(code);
+      keep(name, owner);
+      send({ name, owner });
       return { code, lifeMs: CODE_MS };
     },
     /** The owner of a valid code, which is used up. */
     take(code: string): Owner | undefined {
       const name = nameOf(code);
       const found = known.get(name);
+      if (found === undefined) return undefined;
       known.delete(name);
-      return found && steady() < found.until ? found.owner : undefined;
+      send({ name });
+      return steady() < found.until ? found.owner : undefined;
     },
   };
 }

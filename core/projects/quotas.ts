@@ -79,18 +79,14 @@ export function openQuotas({
      * Throws QUOTA_EXCEEDED when the quota is reached. Protocol logs do not count against results:
      * a log ends at the quota, and cannot be deleted to make room for an invocation.
      */
-    async checkRoom(projectId: string, kind: 'RECORDING' | 'RESULT'): Promise<void> {
-      const quota = quotaOf(kind);
+    async checkResults(projectId: string): Promise<void> {
       const { stored, limits } = await look(projectId);
-      const bytes = stored.find((one) => one.kind === kind)?.bytes ?? 0;
-      if (bytes >= limits[quota] * MIB) throw quotaExceeded(quota, limits[quota]);
+      const bytes = stored.find(({ kind }) => kind === 'RESULT')?.bytes ?? 0;
+      if (bytes >= limits.logMib * MIB) throw quotaExceeded('logMib', limits.logMib);
     },
 
-    /** For store operations that compare themselves. */
-    async within(projectId: string, quota: QuotaName): Promise<Within> {
-      const { limits } = await look(projectId);
-      return { kinds: KINDS[quota], maxBytes: limits[quota] * MIB };
-    },
+    /** For store operations that compare themselves: of projects without a quota of their own. */
+    usual: (quota: QuotaName): Within => ({ kinds: KINDS[quota], maxBytes: defaults[quota] * MIB }),
 
     /** `replacedBytes`: size of the replaced content, which does not count. */
     async arrive(projectId: string, kind: BlobKind, replacedBytes = 0): Promise<Arrival> {

@@ -1,7 +1,9 @@
 /**
- * The lease sweep: every `sweepMs` it ends work whose lease, timeout or time in the queue has
- * expired. A core that was suspended (stopped, swapped out, its machine asleep) has received no
- * renewals: as after a start of core, every lease then gets a full term.
+ * The lease sweep: every `sweepMs` it ends work whose timeout or time in the queue has expired, or
+ * whose runner has not reported for `lostMs`. Work that has not begun waits again after `leaseMs`.
+ * While nothing swept for a time (core was suspended, its database was away, another core
+ * swept until it ended), renewals may be missing: as after a start of core, every lease then gets a
+ * full term. Of several cores, one sweeps.
  */
 import type { Log } from '../../proto/common/log.ts';
 import { periodically } from '../common/periodically.ts';
@@ -12,31 +14,34 @@ import type { Store } from '../store/types.ts';
 const BATCH = 100;
 
 export function startSweep(options: {
-  store: Pick<Store, 'sweepWork' | 'recoverWork'>;
+  store: Pick<Store, 'sweepWork' | 'recoverWork' | 'isLeader'>;
   log: Log;
   now: () => number;
   leaseMs: number;
+  lostMs: number;
   sweepMs: number;
   /** Clock for the detection of a suspension: monotonic, and it counts sleep. */
   clock?: () => number;
 }): AsyncDisposable {
   const { store, log, now, leaseMs, sweepMs, clock = sinceBoot } = options;
+  const lostAfterMs = Math.max(0, options.lostMs - leaseMs);
   let sweptAt = clock();
 
   async function sweepBatch(): Promise<number> {
-    const stoodMs = clock() - sweptAt - sweepMs;
-    sweptAt += stoodMs + sweepMs;
+    const at = clock();
+    const stoodMs = at - sweptAt - sweepMs;
     if (stoodMs > leaseMs / 2) {
-      log.warn({ stoodMs }, 'core was suspended: all leases get a full term');
+      log.warn({ stoodMs }, 'nothing swept for a time: all leases get a full term');
       await store.recoverWork({ at: now(), leaseMs });
     }
-    const ended = await store.sweepWork({ at: now(), max: BATCH });
+    const ended = await store.sweepWork({ at: now(), lostAfterMs, max: BATCH });
+    sweptAt = at;
     if (ended > 0) log.warn({ ended }, 'ended work whose lease or time was over');
     return ended;
   }
 
   async function sweep(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && (await sweepBatch()) === BATCH);
+    while (!signal.aborted && store.isLeader() && (await sweepBatch()) === BATCH);
   }
 
   return periodically(sweepMs, sweep, { log, failure: 'sweep failed', firstMs: 0 });

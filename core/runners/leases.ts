@@ -1,31 +1,30 @@
 /**
  * Leases: runners take work, prolong it and end it. An offered lease becomes theirs, and its work
  * RUNNING, when they first renew it (a session when they start it); one that never reached them is
- * undone. A held lease that is not renewed in time is lost, and its work ends FAILED INTERNAL_ERROR
- * (a session: ERROR); nothing is run twice. Only the runner token opens this service.
+ * undone. A held lease is renewed however late its runner reports, until TABERN_LOST_MS have
+ * passed: then it is lost, and its work ends FAILED INTERNAL_ERROR (a session: ERROR); nothing is
+ * run twice. Only the runner token opens this service.
  *   waiting --lease--> offered --renew--> held --renew--> held --complete--> ended
- *   offered --silence--> waiting;  held --silence--> lost
+ *   offered --silence--> waiting;  held --long silence--> lost
  */
 
-import { RUNNER_BATCH_MAX } from '../../proto/common/limits.ts';
 import type { Log } from '../../proto/common/log.ts';
 import type {
   ExtensionWork,
   LeaseWorkRequest,
-  RunnerBrowser,
-  RunnerFacts,
   RunnerServiceService,
   Work,
 } from '../../proto/gen/tabern/v1/runners.pb.ts';
-import { invalidField } from '../../proto/rpc/errors.ts';
+import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { throwIfOver } from '../../proto/rpc/local.ts';
-import { inRange, leaseLost } from '../api/checks.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
 import { longPoll } from '../api/long-poll.ts';
 import { newId } from '../common/ids.ts';
+import type { LogReaders } from '../common/log-readers.ts';
 import { type ContentOptions, contextWork, saveContext } from '../contexts/content.ts';
 import { certificatesOf } from '../files/certificates.ts';
 import { addDownload } from '../files/downloads.ts';
+import type { Receipts } from '../files/receipts.ts';
 import {
   type OpenSecrets,
   type SecretValues,
@@ -35,36 +34,29 @@ import type { Readiness } from '../maintenance/readiness.ts';
 import type { Quotas } from '../projects/quotas.ts';
 import { leasedHandoffs } from '../sessions/handoffs.ts';
 import type { ViewTokens } from '../sessions/live-view.ts';
-import { appendSessionLogs } from '../sessions/logs.ts';
 import { isOfProxies, type SessionSecrets } from '../sessions/proxy-secrets.ts';
-import { addRecording } from '../sessions/recordings/recordings.ts';
+import { addRecording } from '../sessions/recordings/arrivals.ts';
 import type { SigningKeys } from '../sessions/signing-keys.ts';
 import type { LeasedExtension } from '../store/types/files.ts';
 import type { LeasedWork, WorkKind } from '../store/types/leases.ts';
 import type { Validator } from '../validation/validator.ts';
+import { checkAddress, ofHolders } from './holders.ts';
 import { buildOutcome, invocationOutcome, stepsJson } from './outcomes.ts';
+import { checkedFacts, reportRunner } from './reports.ts';
 import { sessionLeases } from './session-leases.ts';
 
-/** Ours: paths of sockets end at some 100 bytes, names of hosts at 253. */
-const ADDRESS = /^(unix:\/.{1,500}|[^\s:/][^\s/]{0,300}:\d{1,5})$/;
-const FACT_LENGTH = { max: 128, unit: ' characters' };
-const NAME_LENGTH = { min: 1, max: 128, unit: ' characters' };
 /**
  * Work items in one answer. Ours: with params of 64 KiB and secrets of 256 KiB each it stays far
  * below 48 MiB.
  */
 const LEASE_MAX = 64;
-/** In bytes of text per invocation or build. Ours: a log is read in one answer. */
-const LOG_MAX_BYTES = 1 << 20;
-/** Ours: empty lines have no bytes but use memory. */
-const LOG_LINES_MAX = 20_000;
-const LOG_MARKER = '[the log exceeds 1 MiB or 20,000 lines: what follows is not kept]';
-
 const KINDS = { INVOCATION: 'invocation', BUILD: 'build', SESSION: 'session' } as const;
 
 type LeaseOptions = ContentOptions & {
   validator: Validator;
-  quotas: Pick<Quotas, 'checkRoom' | 'within'>;
+  quotas: Pick<Quotas, 'usual'>;
+  readers: LogReaders;
+  receipts: Pick<Receipts, 'read'>;
   signingKeys: SigningKeys;
   secrets: SessionSecrets;
   secretValues: Pick<SecretValues, 'opener'>;
@@ -80,19 +72,16 @@ export function runnerService(
 ): Service<typeof RunnerServiceService, MachineCaller> {
   const { store, now, leaseMs, readiness } = options;
 
-  return {
-    async registerRunner({ runnerId, instanceId, address }) {
-      checkHolder({ runnerId, instanceId });
-      if (address !== undefined && !ADDRESS.test(address)) {
-        throw invalidField('address', 'must be unix:<path> or <host>:<port>.');
-      }
+  return ofHolders<typeof RunnerServiceService>({
+    async registerRunner({ runnerId, instanceId, address, facts, browser }, { call }) {
+      if (address !== undefined) checkAddress(address, call);
+      const report = checkedFacts({ facts, browser });
       await store.registerRunner({ runnerId, instanceId, address, at: now() });
-      readiness.record({ runnerId, browserFailed: false });
+      readiness.record({ runnerId, browserFailed: false, isDraining: false, ...report });
       return { leaseMs };
     },
 
     async leaseWork(request, { call }) {
-      checkHolder(request);
       const kind = kindOf(request.kind);
       const { runnerId, instanceId, places } = request;
       const length = Math.min(Math.max(request.max, 1), LEASE_MAX);
@@ -118,31 +107,11 @@ export function runnerService(
       return { work };
     },
 
-    async renewLeases({ runnerId, instanceId, leaseIds, browserFailed, browser, facts }) {
-      checkHolder({ runnerId, instanceId });
-      if (leaseIds.length > RUNNER_BATCH_MAX)
-        throw invalidField('leaseIds', `must be at most ${RUNNER_BATCH_MAX}.`);
-      checkBrowser(browser);
-      const wanted = { runnerId, instanceId, leaseIds, leaseMs, at: now() };
-      const kept = await store.renewLeases(wanted);
-      readiness.record({ runnerId, browserFailed, browser, facts: facts && checkedFacts(facts) });
-      return { leaseIds: kept };
-    },
-
-    async appendLogs({ leaseId, first, lines }) {
-      if (lines.length > RUNNER_BATCH_MAX)
-        throw invalidField('lines', `must be at most ${RUNNER_BATCH_MAX}.`);
-      const rows = lines.map(({ timestamp: at, ...line }) => ({ ...line, at }));
-      const limit = { maxBytes: LOG_MAX_BYTES, linesMax: LOG_LINES_MAX, marker: LOG_MARKER };
-      const isHeld = await store.appendLogs({ leaseId, first, lines: rows, ...limit });
-      if (!isHeld) throw leaseLost(leaseId);
-      return {};
-    },
+    reportRunner: (request) => reportRunner(options, request),
 
     saveContext: (request) => saveContext(options, request),
     ...sessionLeases(options),
     ...leasedHandoffs(options),
-    appendSessionLogs: (request) => appendSessionLogs(options, request),
     addDownload: (request) => addDownload(options, request),
     addRecording: (request) => addRecording(options, request),
 
@@ -158,30 +127,7 @@ export function runnerService(
       const checked = await buildOutcome(options, leaseId, outcome);
       return { accepted: await store.completeBuild({ leaseId, outcome: checked, at: now() }) };
     },
-  };
-}
-
-function checkHolder({ runnerId, instanceId }: { runnerId: string; instanceId: string }): void {
-  inRange('runnerId', runnerId.length, NAME_LENGTH);
-  inRange('instanceId', instanceId.length, NAME_LENGTH);
-}
-
-/** Source: runners.proto. */
-function checkBrowser(browser: RunnerBrowser | undefined): void {
-  if (browser === undefined) return;
-  inRange('browser.product', browser.product.length, { max: 128, unit: ' characters' });
-  for (const name of ['buildMs', 'startedAgoMs'] as const) {
-    inRange(`browser.${name}`, browser[name], { max: Number.MAX_SAFE_INTEGER });
-  }
-}
-
-/** Names of the machine's own programs; their length is bounded. */
-function checkedFacts(facts: RunnerFacts): RunnerFacts {
-  const { version, chrome, sandbox } = facts;
-  for (const [field, text] of Object.entries({ version, chrome, sandbox })) {
-    inRange(field, text.length, FACT_LENGTH);
-  }
-  return facts;
+  });
 }
 
 function kindOf(kind: LeaseWorkRequest['kind']): WorkKind {
@@ -189,15 +135,31 @@ function kindOf(kind: LeaseWorkRequest['kind']): WorkKind {
   throw invalidField('kind', 'must be INVOCATION, BUILD or SESSION.');
 }
 
-/** The work items for the runner. Work with a damaged secret cannot be leased and ends here. */
+/**
+ * The work items for the runner. Work with a damaged secret cannot be leased and ends here. What
+ * cannot be read for the moment waits again; the rest is leased. Throws when nothing can be read.
+ */
 async function toWorkItems(options: LeaseOptions, taken: LeasedWork[]): Promise<Work[]> {
   const open = options.secretValues.opener();
-  const ready = await Promise.all(
-    taken.map((one) =>
-      toProto(options, one, open).catch((error) => endUnreadable(options, one, error)),
-    ),
-  );
-  return ready.filter((one) => one !== undefined);
+  const faults: Fault[] = [];
+  const read = async (one: LeasedWork): Promise<Work | undefined> => {
+    try {
+      return await toProto(options, one, open);
+    } catch (error) {
+      if (!isPassing(error)) return await endUnreadable(options, one, error);
+      faults.push(error);
+      await options.store.putBackWork([one.leaseId]);
+      return undefined;
+    }
+  };
+  const ready = (await Promise.all(taken.map(read))).filter((one) => one !== undefined);
+  const [fault] = faults;
+  if (fault !== undefined && ready.length === 0) throw fault;
+  return ready;
+}
+
+function isPassing(error: unknown): error is Fault {
+  return error instanceof Fault && error.reason === 'CORE_UNAVAILABLE';
 }
 
 async function endUnreadable(

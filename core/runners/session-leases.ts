@@ -6,6 +6,7 @@
 import type { RunnerServiceService } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { invalidField } from '../../proto/rpc/errors.ts';
 import { type Call, throwIfOver } from '../../proto/rpc/local.ts';
+import { inRange } from '../api/checks.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
 import { longPoll } from '../api/long-poll.ts';
 import { cutUtf8 } from '../delivery/envelope.ts';
@@ -14,6 +15,8 @@ import type { Store } from '../store/types.ts';
 
 /** In bytes. Ours: one sentence for people. */
 const REASON_MAX_BYTES = 1 << 10;
+/** Of one session: 10 Gbit/s for ten days. Ours: thousands of them can be added in 64 bits. */
+const PROXY_BYTES_MAX = 2 ** 50;
 
 type Methods = Pick<
   typeof RunnerServiceService,
@@ -51,9 +54,7 @@ export function sessionLeases({
       if (end === 'END_UNSPECIFIED') {
         throw invalidField('end', 'must be COMPLETED, TIMED_OUT or ERROR.');
       }
-      if (!Number.isFinite(proxyBytes) || proxyBytes < 0) {
-        throw invalidField('proxyBytes', 'must be a count of bytes.');
-      }
+      inRange('proxyBytes', proxyBytes, { max: PROXY_BYTES_MAX });
       const outcome = {
         status: end,
         reason: cutUtf8(reason, REASON_MAX_BYTES),

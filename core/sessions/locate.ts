@@ -63,17 +63,18 @@ export function locateService({
     if (handoffId !== '' && !(await store.isHandoffPending(handoffId))) {
       throw new Fault('URL_EXPIRED', HANDOFF_OVER);
     }
-    const { status, address, isReleased } = found;
+    const { status, address, runnerId, isReleased } = found;
     const isLive = status === 'PENDING' || status === 'RUNNING';
     if (!isLive || isReleased) throw new Fault('SESSION_ENDED', 'The session has ended.');
     if (status === 'RUNNING' && address === null) {
       throw new Fault('BROWSER_FAILED', 'The runner of this session takes no connections.');
     }
-    const place = status === 'PENDING' ? '' : (address ?? '');
+    const isPlaced = status !== 'PENDING' && address !== null;
+    const place = isPlaced ? { address, runnerId: runnerId ?? '' } : { address: '', runnerId: '' };
     const { sessionId, keyId: apiKeyId = '', expiresAt, isReadOnly = false } = signed;
     const signingKey = signingKeys.of(sessionId);
     const rights = { expiresAt, apiKeyId, isReadOnly, handoffId };
-    return { sessionId, status, address: place, signingKey, ...rights };
+    return { sessionId, status, ...place, signingKey, ...rights };
   }
 }
 

@@ -1,30 +1,21 @@
 /**
- * Protocol logs of sessions: runners append compressed chunks; their project reads the chunks in
- * parts. Size per session and retention are limited. proto/spec/sessions.md 7.
+ * Protocol logs of sessions: runners report compressed chunks (core/runners/reports.ts); their
+ * project reads the chunks in parts. Size per session and retention are limited.
+ * proto/spec/sessions.md 7.
  */
 import { promisify } from 'node:util';
 import { zstdDecompress } from 'node:zlib';
-import type {
-  AppendSessionLogsRequest,
-  AppendSessionLogsResponse,
-} from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { SessionLog, type SessionServiceService } from '../../proto/gen/tabern/v1/sessions.pb.ts';
-import { invalidField } from '../../proto/rpc/errors.ts';
-import { leaseLost } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
-import type { Quotas } from '../projects/quotas.ts';
+import type { LogReaders } from '../common/log-readers.ts';
 import type { SessionLogChunk } from '../store/types/sessions.ts';
 import type { Store } from '../store/types.ts';
 import { sessionFinder } from './sessions.ts';
 
 /** In bytes before compression, of one session. Ours: a busy hour of a driver has 20 to 60 MB. */
-const LOG_MAX_BYTES = 64 << 20;
-/** In bytes, of one chunk, compressed. Source: runners.proto. */
-const CHUNK_MAX_BYTES = 1 << 20;
+export const LOG_MAX_BYTES = 64 << 20;
 /** In bytes, of one chunk, before compression. Ours: a runner sends less than one. */
-const LINES_MAX_BYTES = 4 << 20;
-/** Entries of one chunk. Ours: a runner sends 500. */
-const CHUNK_MAX = 10_000;
+export const LINES_MAX_BYTES = 4 << 20;
 /**
  * In bytes, before compression, of one answer. Ours: parsing it takes this thread some
  * milliseconds, and in protobuf it is a few times as long, which must stay below 16 MiB.
@@ -33,42 +24,17 @@ const ANSWER_MAX_BYTES = 1 << 20;
 
 const decompress = promisify(zstdDecompress);
 
-/** Stores one chunk. Throws LEASE_LOST; INVALID_FIELD for an invalid chunk. */
-export async function appendSessionLogs(
-  { store, quotas, now }: AppendOptions,
-  { leaseId, number, entries, count, size }: AppendSessionLogsRequest,
-): Promise<AppendSessionLogsResponse> {
-  const checks = {
-    entries: [entries.length, CHUNK_MAX_BYTES],
-    count: [count, CHUNK_MAX],
-    size: [size, LINES_MAX_BYTES],
-  } as const;
-  for (const [name, [value, max]] of Object.entries(checks)) {
-    if (value > max) throw invalidField(name, `must be at most ${max}.`);
-  }
-  const lease = await store.findLease(leaseId);
-  if (!lease) throw leaseLost(leaseId);
-  const within = await quotas.within(lease.projectId, 'logMib');
-  const chunk = { leaseId, number, entries, count, size };
-  const limits = { maxBytes: LOG_MAX_BYTES, within };
-  const kept = await store.appendSessionLog({ ...chunk, ...limits, at: now() });
-  if (kept === 'lost') throw leaseLost(leaseId);
-  return { full: kept === 'full' };
-}
-
-type AppendOptions = {
-  store: Pick<Store, 'appendSessionLog' | 'findLease'>;
-  quotas: Pick<Quotas, 'within'>;
-  now: () => number;
-};
-
 type Handlers = Service<typeof SessionServiceService, ProjectCaller>;
 
-export function sessionLogService(store: Store): Pick<Handlers, 'listSessionLogs'> {
+export function sessionLogService(
+  store: Store,
+  readers: Pick<LogReaders, 'note'>,
+): Pick<Handlers, 'listSessionLogs'> {
   const find = sessionFinder(store);
   return {
     async listSessionLogs({ id, from = 0 }, caller) {
       const { id: sessionId } = await find(id, caller);
+      readers.note(sessionId);
       const wanted = { sessionId, from, maxBytes: ANSWER_MAX_BYTES };
       const { chunks, next, fullAt } = await store.readSessionLog(wanted);
       const logs: SessionLog[] = [];

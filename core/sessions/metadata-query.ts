@@ -14,6 +14,7 @@ const KEYS = new RegExp(String.raw`\[${TEXT}\]`, 'g');
 
 /** Throws INVALID_FIELD naming `q`. */
 export function parseQuery(q: string): { keys: string[]; value: string } {
+  if (q.includes('\0')) throw invalidField('q', 'must not contain U+0000.');
   const match = q.length <= QUERY_MAX ? QUERY.exec(q) : null;
   if (!match) throw invalidField('q', "must have the form user_metadata['key']:'value'.");
   const [, brackets = '', , value = ''] = match;

@@ -4,6 +4,7 @@
  * ready. Sessions of invocations are read here and changed by their invocation.
  */
 
+import { pause } from '../../proto/common/pause.ts';
 import { traceparentIn } from '../../proto/common/tracing.ts';
 import {
   CreateSessionRequest,
@@ -35,6 +36,8 @@ const REGION_DEFAULT = 'us-west-2';
 const QUEUE_WAIT_MS = 60_000;
 /** Ours: the answer is sent when Chrome is ready, or after this wait without it. */
 const READY_WAIT_MS = 25_000;
+/** In milliseconds, after the beginning of a drain, for a browser that starts then. Ours. */
+const STARTING_MS = 10_000;
 
 type Options = {
   store: Store;
@@ -43,7 +46,12 @@ type Options = {
   validator: Validator;
   now: () => number;
   closing: AbortSignal;
+  /** Aborts when no runner of this service takes new work. */
+  draining: AbortSignal;
 };
+
+/** `undone`: what is still PENDING will not be started. */
+type Started = Options & { undone: AbortSignal };
 
 /** Logs, recordings and live view have files of their own. */
 type SessionMethods = Pick<
@@ -57,7 +65,8 @@ type SessionMethods = Pick<
   | 'deleteSession'
 >;
 
-export function sessionService(options: Options): Service<SessionMethods, ProjectCaller> {
+export function sessionService(given: Options): Service<SessionMethods, ProjectCaller> {
+  const options = { ...given, undone: lateAfter(given) };
   const { store, signingKeys } = options;
   const find = sessionFinder(store);
   const shown = (row: SessionRow, { keyId }: ProjectCaller) =>
@@ -123,7 +132,7 @@ export function sessionFinder(store: Pick<Store, 'getSession'>) {
 
 /** A new session, when it is ready. One that fails, or that its client left, is released. */
 async function start(
-  options: Options,
+  options: Started,
   request: Omit<CreateSessionRequest, 'projectId'>,
   caller: ProjectCaller,
 ): Promise<SessionRow> {
@@ -187,11 +196,21 @@ async function wanted(
   };
 }
 
+/** Aborts when a browser that started at the beginning of the drain has had its time. */
+function lateAfter({ draining, closing }: Pick<Options, 'draining' | 'closing'>): AbortSignal {
+  const late = new AbortController();
+  const begin = () => void pause(STARTING_MS, closing).then(() => late.abort());
+  if (draining.aborted) begin();
+  else draining.addEventListener('abort', begin, { once: true });
+  return late.signal;
+}
+
 /**
  * When Chrome is ready, or the current state after the wait: a connection then waits for Chrome.
+ * Throws DRAINING when no runner will start it.
  */
 async function ready(
-  { store, closing }: Options,
+  { store, closing, undone }: Started,
   created: SessionRow,
   call: Call,
 ): Promise<SessionRow> {
@@ -199,10 +218,14 @@ async function ready(
   const look = async () => (await store.getSession({ id, projectId })) ?? created;
   const row = await longPoll(store, 'sessions', look, {
     call,
-    closing,
+    closing: AbortSignal.any([closing, undone]),
     waitMs: READY_WAIT_MS,
     isDone: ({ status }) => status !== 'PENDING',
   });
+  if (row.status === 'PENDING' && undone.aborted) {
+    const message = 'The service drains before it ends: the session did not start. Try again.';
+    throw new Fault('DRAINING', message, { id });
+  }
   if (row.status === 'ERROR') {
     const why = (row.endReason || 'its runner gave no reason').replace(/\.$/, '');
     throw new Fault('BROWSER_FAILED', `The session did not start: ${why}.`, { id });

@@ -83,3 +83,15 @@ export type Topic =
   | 'revocations'
   /** The end of that invocation: waits for others are not woken. */
   | `invocation:${string}`;
+
+/**
+ * Sent between cores on one database, outside of transactions: state in memory, which is repeated
+ * soon. A message may be lost.
+ */
+export type CoreMessageKind =
+  /** A report of a runner, as JSON. */
+  | 'runner'
+  /** The id of a session, invocation or build whose log a client reads. */
+  | 'reader'
+  /** A one-time code of the console, or its use, as JSON. */
+  | 'code';

@@ -50,6 +50,10 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     onWake: (topic: Topic, listener: () => void) => thread.onWake(topic, listener),
     snapshot: (path: string) => thread.snapshot(path),
     syncP95Ms: () => thread.syncP95Ms(),
+    serverTime: () => undefined,
+    isLeader: () => true, // the only process on its directory
+    sendToCores() {},
+    onCoreMessage() {},
     close: () => thread.close(),
   } as Store;
 }

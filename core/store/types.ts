@@ -4,7 +4,7 @@
  * milliseconds, and the caller chooses ids and times. One interface per noun in types/<noun>.ts; an
  * engine implements all of them, and test/core/store/store.test.ts runs on every engine.
  */
-import type { Snapshot, Topic } from './messages.ts';
+import type { CoreMessageKind, Snapshot, Topic } from './messages.ts';
 import type { AuditOps } from './types/audit.ts';
 import type { BuiltInOps } from './types/built-in.ts';
 import type { ConsoleOps } from './types/console.ts';
@@ -40,6 +40,7 @@ import type { RecordingOps } from './types/recordings.ts';
 import type {
   HandoffOps,
   LabelOps,
+  ReportOps,
   SessionLifeOps,
   SessionLogOps,
   SessionOps,
@@ -70,6 +71,7 @@ export type StoreOps = ProjectOps &
   ScheduleOps &
   LeaseOps &
   LogOps &
+  ReportOps &
   BlobOps &
   StorageOps &
   TimeOps &
@@ -102,6 +104,17 @@ export type Store = Async<StoreOps> & {
   snapshot(path: string): Promise<Snapshot>;
   /** Recent waits of commits for the disk (p95); undefined when there were too few. */
   syncP95Ms(): number | undefined;
+  /** The clock of the database's server, which several cores follow; undefined without a server. */
+  serverTime(): Promise<number> | undefined;
+  /**
+   * Whether this process does what one of all cores does: sweeps, schedules, retention. It may
+   * change at any time.
+   */
+  isLeader(): boolean;
+  /** Sends to the other cores on the database. Throws for more than 5 KB. */
+  sendToCores(kind: CoreMessageKind, content: string): void;
+  /** Calls the listener, the only one of that kind, with each content that another core sent. */
+  onCoreMessage(kind: CoreMessageKind, listener: (content: string) => void): void;
   /** Answers all earlier operations, then closes the database. */
   close(): Promise<void>;
 };

@@ -180,6 +180,9 @@ export function sessionProblem(params: SessionParams): Problem | undefined {
   return firstProblem(ofSession, params);
 }
 
+/** The escape in JSON of U+0000, which PostgreSQL does not store in a text. */
+const ZERO = /(?:^|[^\\])(?:\\\\)*\\u0000/;
+
 /** The size is checked first: other checks may be expensive. */
 function firstProblem(validate: ValidateFunction, params: unknown): Problem | undefined {
   if (JSON.stringify(params).length > PARAMS_MAX) {
@@ -190,6 +193,9 @@ function firstProblem(validate: ValidateFunction, params: unknown): Problem | un
   if (metadata !== undefined && JSON.stringify(metadata).length >= METADATA_LIMIT) {
     const problem = `must be less than ${METADATA_LIMIT} characters of JSON.`;
     return { path: '.userMetadata', problem };
+  }
+  if (metadata !== undefined && ZERO.test(JSON.stringify(metadata))) {
+    return { path: '.userMetadata', problem: 'must not contain U+0000.' };
   }
   return engineProblem(params as SessionParams);
 }

@@ -23,6 +23,8 @@ const POLLS_MAX = 100;
 const LIMIT_MAX = 100;
 /** In seconds. Ours: below the default deadline of 30 s. */
 const WAIT_MAX_S = 25;
+/** In milliseconds. Ours: an event is read soon after the transactions before it have ended. */
+const EARLY_MS = 100;
 const CURSOR = /^e([0-9a-z]{1,10})$/;
 
 type Options = {
@@ -49,15 +51,18 @@ export function listenerHandlers(options: Options): Pick<Handlers, 'listEvents'>
       inRange('limit', limit, { min: 1, max: LIMIT_MAX });
       inRange('wait', wait, { max: WAIT_MAX_S });
       using _ = enter(projectId);
-      const behind = cursor === undefined ? undefined : readCursor(cursor);
+      const read = cursor === undefined ? undefined : readCursor(cursor);
       const last = await store.listen({ projectId, until: now() + LISTENING_MS });
-      if (behind === undefined) return { data: [], nextCursor: writeCursor(last) };
+      if (read === undefined) return { data: [], nextCursor: writeCursor(last) };
+      // Numbers may begin anew where the database was restored from a backup.
+      const behind = Math.min(read, last);
       const look = () => store.eventsAfter({ projectId, after: behind, limit });
-      const events = await longPoll(store, `events:${projectId}`, look, {
+      const { events } = await longPoll(store, `events:${projectId}`, look, {
         call,
         closing,
         waitMs: wait * 1_000,
-        isDone: ({ length }) => length > 0,
+        isDone: ({ events: { length } }) => length > 0,
+        againMs: ({ isEarly }) => (isEarly ? EARLY_MS : Number.POSITIVE_INFINITY),
       });
       const data = events.map(toEvent);
       return { data, nextCursor: writeCursor(events.at(-1)?.seq ?? behind) };

@@ -1,6 +1,6 @@
 /**
- * The command table of operators: console, keys, projects, backup, restore, doctor. They run on the
- * machine of the data directory; folder operator/ has their code.
+ * The command table of operators: console, keys, projects, tokens, certs, backup, upgrade, doctor.
+ * They run on the machine of the data directory; folder operator/ has their code.
  */
 import type { Env } from '../../proto/common/env.ts';
 import { environment } from '../config.ts';
@@ -20,6 +20,9 @@ const LIMITS: readonly Flag[] = [
 
 const keys = () => import('./operator/keys.ts');
 const projects = () => import('./operator/projects.ts');
+const tokens = () => import('./operator/tokens.ts');
+const certs = () => import('./operator/certs.ts');
+const DAYS = flag('--days <count>', 'days of validity', '365');
 
 export const OPERATE: readonly Command[] = [
   operator('console', {
@@ -75,6 +78,33 @@ export const OPERATE: readonly Command[] = [
     example: 'tabern projects usage shop',
     load: async () => (await projects()).usageOfProject,
   }),
+  operator('tokens rotate <role>', {
+    description: "create a role's next token, which core accepts beside the current one",
+    example: 'tabern tokens rotate runner --data /srv/tabern',
+    load: async () => (await tokens()).rotateToken,
+  }),
+  operator('tokens finish <role>', {
+    description: "make a role's next token the current one",
+    example: 'tabern tokens finish runner --data /srv/tabern',
+    load: async () => (await tokens()).finishToken,
+  }),
+  certificates('create <name>', {
+    description: 'create a certificate and key for a role, and an authority when there is none',
+    example: 'tabern certs create core --host core.internal,10.0.0.5',
+    flags: [flag('--host <hosts>', 'names and addresses besides <name>, comma-separated'), DAYS],
+    load: async () => (await certs()).createCert,
+  }),
+  certificates('renew <name>', {
+    description: 'renew a certificate, with the same key and names',
+    example: 'tabern certs renew core --days 90',
+    flags: [DAYS],
+    load: async () => (await certs()).renewCert,
+  }),
+  certificates('list', {
+    description: 'list certificates with their names and the end of their validity',
+    example: 'tabern certs list',
+    load: async () => (await certs()).listCerts,
+  }),
   operator('backup <file>', {
     description: 'back up all stored data into one tar, while the service runs or not',
     example: 'tabern backup /backups/tabern-$(date +%F).tar.zst',
@@ -103,6 +133,35 @@ export const OPERATE: readonly Command[] = [
       return (file, given, env) => restore(file, given, { env, restoreBackup });
     },
   }),
+  operator('move', {
+    description:
+      'take a data directory over to a bucket and to PostgreSQL, while no service runs on it',
+    example: 'tabern move --data /srv/tabern --s3 s3://tabern/files',
+    flags: [
+      flag('--s3 <bucket>', 's3://bucket/prefix; server and keys are the TABERN_BLOBS_*'),
+      flag('--to <url>', 'postgres://... of an empty database; or set TABERN_DATABASE_URL'),
+    ],
+    async load() {
+      const { moveBlobs, moveToPostgres } = await import('../../core/maintenance/move.ts');
+      const { move } = await import('./operator/move.ts');
+      return (_, given, env) => move(given, { env, moveBlobs, moveToPostgres });
+    },
+  }),
+  operator('drain', {
+    description: 'let the service, or a runner, end its work and then itself',
+    example: 'tabern drain --seconds 3600 --wait',
+    flags: [
+      flag('--seconds <count>', 'time for running work; default TABERN_DRAIN_S of the process'),
+      flag('--wait', 'return when the process has ended'),
+    ],
+    load: async () => (await import('./operator/drain.ts')).drain,
+  }),
+  operator('upgrade', {
+    description:
+      'let this program take over from the running `tabern serve`, and keep its sessions',
+    example: 'tabern upgrade --data /srv/tabern',
+    load: async () => (await import('./operator/upgrade.ts')).upgrade,
+  }),
   operator('doctor', {
     description: 'check the machine, the settings and the stored data',
     example: 'tabern doctor --data /srv/tabern',
@@ -116,13 +175,31 @@ export const OPERATE: readonly Command[] = [
   }),
 ];
 
+type Shown = Pick<Command, 'description' | 'example' | 'flags'>;
+
 /** Runs with the argument of the command, '' without one. */
 type Run = (argument: string, given: Given, env: Env) => Promise<number>;
 
-function operator(
+/** These need a directory of their own only. */
+function certificates(
   usage: string,
-  { load, ...shown }: Pick<Command, 'description' | 'example' | 'flags'> & { load(): Promise<Run> },
+  {
+    load,
+    flags = [],
+    ...shown
+  }: Shown & { load(): Promise<(name: string, given: Given) => Promise<number>> },
 ): Command {
+  const dir = flag('--dir <directory>', 'directory of the certificates', './tabern_certs');
+  return {
+    usage: `certs ${usage}`,
+    kind: 'local',
+    flags: [...flags, dir, flag('--json', 'print JSON alone')],
+    ...shown,
+    run: async ([name = ''], given) => (await load())(name, given),
+  };
+}
+
+function operator(usage: string, { load, ...shown }: Shown & { load(): Promise<Run> }): Command {
   return {
     usage,
     kind: 'operator',

@@ -48,4 +48,6 @@ export const GROUPS: Readonly<Record<string, { description: string; alias?: stri
   },
   keys: { description: 'create, list and revoke API keys' },
   projects: { description: 'create, list, limits, usage' },
+  tokens: { description: "change a role's token" },
+  certs: { description: 'create, renew and list certificates of roles' },
 };

@@ -9,10 +9,14 @@ import { keepModules } from '../modules.js';
 
 const ROLES = [
   'gateway/cli/roles/serve.ts',
+  'gateway/cli/roles/service.ts',
   'gateway/cli/roles/gateway.ts',
   'core/main.ts',
+  'core/store/postgres/open.ts',
   'runner/main.ts',
 ];
+/** Loaded on first use. */
+const PACKAGES = ['@hpke/core', '@ghostery/adblocker'];
 const THREADS = [
   'core/store/sqlite/thread.ts',
   'core/validation/validator-thread.ts',
@@ -29,6 +33,7 @@ async function compile() {
   const load = (path) => import(new URL(`../../${path}`, import.meta.url));
   keepModules();
   for (const path of ROLES) await load(path);
+  for (const name of PACKAGES) await import(name);
   // compiled before it refuses to run outside a thread
   for (const path of THREADS) await load(path).catch(() => undefined);
   const piscina = fileURLToPath(new URL('worker.js', import.meta.resolve('piscina')));

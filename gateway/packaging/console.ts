@@ -94,7 +94,10 @@ function writePage(out: string, name: string, built: ReadonlyMap<string, string>
   writeFileSync(join(out, name), html);
 }
 
-/** The URL of each output, by its name without the hash. */
+/**
+ * The URL of each output, by its name without the hash. An entry point that other pages import is
+ * in a part, and its own output only imports that part: the URL is the part's, one request less.
+ */
 async function bundle(
   outdir: string,
   entryPoints: Record<string, string>,
@@ -103,8 +106,23 @@ async function bundle(
   // the page of `tabern dev` is none of these
   const plugins = entryPoints === PAGE ? [FIRST_LOAD_IS_ONE] : [];
   const { metafile } = await build({ ...COMMON, entryPoints, outdir, define, plugins });
-  const names = Object.keys(metafile?.outputs ?? {}).map((path) => basename(path));
-  return new Map(names.map((name) => [name.replace(/-[A-Z0-9]{8}\./, '.'), ASSETS_URL + name]));
+  const outputs = Object.entries(metafile?.outputs ?? {});
+  return new Map(
+    outputs.map(
+      ([
+        path,
+        {
+          entryPoint,
+          inputs,
+          imports: [part],
+        },
+      ]) => {
+        const isOnlyImport = entryPoint !== undefined && Object.keys(inputs).length === 0;
+        const name = basename(isOnlyImport && part ? part.path : path);
+        return [basename(path).replace(/-[A-Z0-9]{8}\./, '.'), ASSETS_URL + name];
+      },
+    ),
+  );
 }
 
 function filesOf(dir: string): string[] {

@@ -1,7 +1,7 @@
 /**
  * Builds the files of `npm pack` in dist/js: the compiled program, and the types of the user's
  * imports; and beside it, in dist/functions, the package "@tabern/functions". `--sdk` builds only
- * what authors of functions import, for projects that install a checkout as a directory;
+ * what users import, for projects that install a checkout as a directory;
  * `--out DIRECTORY` sets another path than dist/js.
  */
 import { execFile } from 'node:child_process';
@@ -13,6 +13,8 @@ import { writeDeclaration, writePackage } from './functions.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const SDK = 'runner/sdk';
+/** The modules that users import: of "tabern", and of "tabern/resume". */
+const IMPORTED = [SDK, 'runner/resume'];
 const TSC = [
   ...['--ignoreConfig', '--declaration', '--emitDeclarationOnly', '--strict', '--types', 'node'],
   ...['--target', 'es2024', '--module', 'nodenext', '--verbatimModuleSyntax'],
@@ -25,15 +27,18 @@ const { values } = parseArgs({
 const out = values.out ?? join(ROOT, 'dist/js');
 await writeDeclaration(ROOT);
 // or deleted modules would be packed
-await rm(values.sdk ? join(out, SDK) : out, { recursive: true, force: true });
-await compile(ROOT, out, values.sdk ? [SDK] : undefined);
-await declare(join(out, SDK));
+for (const path of values.sdk ? IMPORTED.map((folder) => join(out, folder)) : [out]) {
+  await rm(path, { recursive: true, force: true });
+}
+await compile(ROOT, out, values.sdk ? IMPORTED : undefined);
+for (const folder of IMPORTED) await declare(folder);
 await writePackage(ROOT, join(out, SDK), join(dirname(out), 'functions'));
 
 /** The declarations refer to compiled modules too. */
-async function declare(to: string): Promise<void> {
+async function declare(folder: string): Promise<void> {
+  const to = join(out, folder);
   const tsc = join(ROOT, 'node_modules/.bin/tsc');
-  await promisify(execFile)(tsc, [...TSC, '--outDir', to, join(ROOT, SDK, 'mod.ts')]);
+  await promisify(execFile)(tsc, [...TSC, '--outDir', to, join(ROOT, folder, 'mod.ts')]);
   const names = await readdir(to);
   const declarations = names.filter((name) => name.endsWith('.d.ts')).map((name) => join(to, name));
   for (const path of declarations) {

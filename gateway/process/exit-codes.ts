@@ -4,6 +4,8 @@
  */
 import { noAccess } from '../../proto/common/durable.ts';
 import { ANOTHER_RUNS, ConfigError, DataError } from '../../proto/common/env.ts';
+import type { Log } from '../../proto/common/log.ts';
+import { openProcessEnd, type ProcessEnd, SAME_SIGNAL_MS } from '../../proto/drain/end.ts';
 
 export const EXIT = {
   /** The request was refused or failed. */
@@ -20,9 +22,6 @@ export const EXIT = {
   operator: 78,
 } as const;
 
-/** Ours: Ctrl-C under npm is received twice; signals within this interval count once. */
-const SAME_SIGNAL_MS = 500;
-
 /** A reason to exit, with its exit code. The message is for the operator. */
 export class Exit extends Error {
   override readonly name = 'Exit';
@@ -34,6 +33,9 @@ export class Exit extends Error {
   }
 }
 
+/** What is wrong with a database elsewhere begins with its setting. */
+const DATABASES = ['TABERN_DATABASE_URL', 'TABERN_DATABASE_DIRECT_URL'];
+
 /** The Exit for a failed start of core: every failure except a setting is a storage failure. */
 export function coreFailure(error: unknown, dataDir: string): Exit {
   const { message } = error as Error;
@@ -44,7 +46,9 @@ export function coreFailure(error: unknown, dataDir: string): Exit {
   }
   const denied = noAccess(error, dataDir);
   if (denied !== undefined) return new Exit(EXIT.config, denied, error);
-  return new Exit(EXIT.storage, `cannot use the data directory ${dataDir}: ${message}`, error);
+  const isElsewhere = DATABASES.some((setting) => message.startsWith(setting));
+  const words = isElsewhere ? message : `cannot use the data directory ${dataDir}: ${message}`;
+  return new Exit(EXIT.storage, words, error);
 }
 
 /** The Exit for a failed start of the gateway. */
@@ -72,6 +76,14 @@ export function shutdownSignal(): Promise<NodeJS.Signals> {
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, receive);
   return promise;
+}
+
+/**
+ * The end of a service or a gateway, which drains first when it is given a time. A signal after the
+ * drain ends the process at once.
+ */
+export function openEnd(drainS: number, log: Log): ProcessEnd {
+  return openProcessEnd({ drainS, log, onFurther: () => process.exit(1) });
 }
 
 /** Aborts at a shutdown signal with the Exit to end by; for commands that clean up first. */

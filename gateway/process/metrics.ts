@@ -12,6 +12,7 @@ import {
   openMetrics,
   type Samples,
 } from '../../proto/common/metrics.ts';
+import { type Drained, openDrainRequests } from '../../proto/drain/requests.ts';
 import { EXIT, Exit } from './exit-codes.ts';
 
 const REQUESTS: Family = {
@@ -32,17 +33,20 @@ export async function metricsOf(listen: Place | undefined, role: string): Promis
   return listen === undefined ? NO_METRICS : openMetrics(role);
 }
 
+type Shown = Drained & { log: Log; beside?: () => Promise<Samples> };
+
 /** Serves the metrics until disposed, together with the output of `beside`. Throws Exit. */
 export async function showMetrics(
   listen: Place | undefined,
   metrics: Metrics,
-  { log, beside = async () => [] }: { log: Log; beside?: () => Promise<Samples> },
+  { log, beside = async () => [], ...drained }: Shown,
 ): Promise<AsyncDisposable | undefined> {
   if (listen === undefined) return undefined;
   const { openMetricsServer } = await import('../../proto/common/metrics-server.ts');
   const read = () => Promise.all([metrics.samples(), beside()]);
   try {
-    return await openMetricsServer({ listen, read, log });
+    const requests = openDrainRequests(drained);
+    return await openMetricsServer({ listen, read, log, beside: requests });
   } catch (error) {
     const { message } = error as Error;
     throw new Exit(EXIT.port, `TABERN_METRICS_LISTEN: ${message}`, error);

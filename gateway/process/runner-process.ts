@@ -12,23 +12,29 @@ import type { Log } from '../../proto/common/log.ts';
 import type { Samples } from '../../proto/common/metrics.ts';
 import { retry } from '../../proto/common/retry.ts';
 import {
+  type DrainAsked,
+  type EndAsked,
   isMetricsTold,
   isSessionServerOpened,
+  isSocketClosed,
   type MetricsAsked,
+  PREPARED_BY,
   type SocketHandOff,
+  type StartAsked,
 } from '../../proto/common/runner-ipc.ts';
 import { SETTINGS } from '../../proto/common/settings/table.ts';
 import { isTracing } from '../../proto/common/tracing.ts';
 import { EXIT } from './exit-codes.ts';
+import { openHandedOff } from './handed-off.ts';
 import { preloads } from './preloads.ts';
 
-const BIN = fileURLToPath(new URL('../bin.ts', import.meta.url));
+const COMMAND: readonly string[] = [fileURLToPath(new URL('../bin.ts', import.meta.url)), 'runner'];
 /** In milliseconds: delay between restarts, doubling; reset after LIVED_MS. Ours. */
 const BACKOFF_MIN_MS = 200;
 const BACKOFF_MAX_MS = 10_000;
 const LIVED_MS = 30_000;
 /**
- * A draining runner that does not end is killed after this. Ours: 5 s of the drain's 30 are core's.
+ * A runner that was told to end is killed after this. Ours: 5 s of the end's 30 are core's.
  */
 const CLOSE_MAX_MS = 25_000;
 
@@ -51,6 +57,7 @@ const KEPT = [
     `TABERN_${name}_FILE`,
   ]),
   'TABERN_TLS_KEY_FILE',
+  'TABERN_CORE_TLS_KEY_FILE',
 ];
 /** Exit codes that a restart cannot fix. */
 const REFUSALS: readonly number[] = [EXIT.config, EXIT.operator];
@@ -61,41 +68,67 @@ export type RunnerChild = {
    * address is not that of its session server: the connection is unchanged.
    */
   handOver: HandOver;
+  /** Settles when a runner works for the first time. */
+  ready: Promise<undefined>;
   /** Resolves with the exit code of a runner that cannot work; its messages are on stderr. */
   refused: Promise<number>;
   /** Metrics of the runner; empty when it has none, or does not answer in time. */
   samples(): Promise<Samples>;
-  /** Requests a drain; kills the runner when it does not end. */
+  /** Requests a drain, which `close` ends; settles when the runner has ended. */
+  drain(): Promise<void>;
+  /** Requests the end; kills the runner when it does not end. */
   close(): Promise<void>;
 };
 
 /** `readAhead` returns the bytes already read, when the connection is sent. */
 export type HandOver = (address: string, socket: Socket, readAhead: () => Buffer) => boolean;
 
-/** Starts a runner and keeps it running. `command` is run by node; tests pass their own. */
+/**
+ * Starts the process of a runner, which loads its modules and waits for the `start` message of
+ * `keepRunner`. It exits when its channel closes.
+ */
+export function prepareRunner(env: Env, command = COMMAND): ChildProcess {
+  const tracing = isTracing() ? forTracing(env) : { words: [], env: {} };
+  const child = spawn(process.execPath, [...tracing.words, ...command], {
+    env: { ...runnerEnv(env), ...tracing.env, [PREPARED_BY]: String(process.pid) },
+    // Its logs go to stderr like this process's; stdout is for results.
+    stdio: ['ignore', 2, 2, 'ipc'],
+  });
+  return child.once('error', () => undefined); // no memory, or no process: keepRunner sees it
+}
+
+/**
+ * Keeps a runner running, that of `prepared` first. `command` is run by node; tests pass their own.
+ */
 export function keepRunner(
   env: Env,
   log: Log,
-  command: readonly string[] = [BIN, 'runner'],
+  { command = COMMAND, prepared }: { command?: readonly string[]; prepared?: ChildProcess } = {},
 ): RunnerChild {
   const closing = new AbortController();
   const refused = Promise.withResolvers<number>();
+  const ready = Promise.withResolvers<undefined>();
   let child: ChildProcess | undefined;
   let sessionServer: string | undefined;
   let hasWorked = false;
-  const tracing = isTracing() ? forTracing(env) : { words: [], env: {} };
+  const handedOff = openHandedOff();
+  let first = prepared;
 
   /** One runner from its start to its exit. Throws the Exit, unless it has refused to start. */
   const run = async (): Promise<void> => {
-    child = spawn(process.execPath, [...tracing.words, ...command], {
-      env: { ...runnerEnv(env), ...tracing.env },
-      // Its logs go to stderr like this process's; stdout is for results.
-      stdio: ['ignore', 2, 2, 'ipc'],
-    });
+    child = first !== undefined && isAlive(first) ? first : prepareRunner(env, command);
+    first = undefined;
+    const start: StartAsked = { type: 'start', core: env['TABERN_CORE'] };
+    if (child.connected) child.send(start, () => {});
     child.on('message', (message) => {
-      if (isSessionServerOpened(message)) sessionServer = message.address;
+      if (isSessionServerOpened(message)) {
+        sessionServer = message.address;
+        ready.resolve(undefined);
+      }
+      if (isSocketClosed(message)) handedOff.closed(message.id);
     });
     const exit = await exitOf(child);
+    handedOff.end();
     const wasReady = sessionServer !== undefined;
     sessionServer = undefined;
     // a machine on which a runner has worked may recover, and the API serves until then
@@ -120,30 +153,40 @@ export function keepRunner(
   });
 
   return {
+    ready: ready.promise,
     refused: refused.promise,
     handOver(address, socket, readAhead) {
       if (address !== sessionServer || !child?.connected) return false;
-      const message: SocketHandOff = {
-        type: 'connection',
-        bytesRead: readAhead().toString('base64'),
-      };
+      const id = handedOff.keep(socket);
+      const bytesRead = readAhead().toString('base64');
+      const message: SocketHandOff = { type: 'connection', id, bytesRead };
       // Otherwise node would wait for the runner's end of this socket when the server closes, and
       // for ever for a dead runner (Server.close, with no worker left)
       Object.assign(socket, { server: undefined });
       // an error of the channel means that the runner and the session have ended: the client's
       // socket closes too
-      child.send(message, socket, { keepOpen: false }, () => socket.destroy());
+      child.send(message, socket, { keepOpen: true }, (error) => error && socket.destroy());
       return true;
     },
     samples: () => samplesOf(child),
+    async drain() {
+      closing.abort();
+      if (child?.connected) child.send({ type: 'drain' } satisfies DrainAsked, () => {});
+      await kept;
+    },
     async close() {
       closing.abort();
+      if (child?.connected) child.send({ type: 'end' } satisfies EndAsked, () => {});
       child?.kill('SIGTERM');
       const kill = setTimeout(() => child?.kill('SIGKILL'), CLOSE_MAX_MS);
       await kept;
       clearTimeout(kill);
     },
   };
+}
+
+function isAlive({ pid, exitCode, signalCode }: ChildProcess): boolean {
+  return pid !== undefined && exitCode === null && signalCode === null;
 }
 
 /** Code that escapes a handler must not find the operator's variables. */

@@ -26,6 +26,9 @@ export function health(clients: Clients): RouterMiddleware<State> {
   };
 }
 
+/** A sentence for the operator, without a full stop. */
+export type CoreProblem = (error: unknown) => string | undefined;
+
 /** A slower core is not ready. Ours. */
 const READY_TIMEOUT_MS = 2_000;
 /** In milliseconds: an answer is cached for this long. Ours. */
@@ -34,9 +37,14 @@ const KEPT_MS = 1_000;
 export function ready({
   clients,
   gatewayToken,
+  unready,
+  coreProblem = () => undefined,
 }: {
   clients: Pick<Clients, 'health'>;
   gatewayToken: string;
+  unready: AbortSignal;
+  /** Why core cannot be reached, where that is known. */
+  coreProblem?: CoreProblem | undefined;
 }): RouterMiddleware<State> {
   const options = {
     metadata: { authorization: `Bearer ${gatewayToken}` },
@@ -45,12 +53,14 @@ export function ready({
   let latest: { at: number; answer: Promise<CheckHealthResponse> } | undefined;
 
   return async (ctx) => {
+    if (unready.aborted) throw new Fault('DRAINING', 'Not ready: the service drains.');
     const at = performance.now();
     if (latest === undefined || at - latest.at >= KEPT_MS) {
       latest = { at, answer: clients.health.checkHealth({}, options) };
     }
     const { checks } = await latest.answer.catch((error: unknown) => {
-      throw new Fault('CORE_UNAVAILABLE', 'Not ready: core does not answer.', {}, error);
+      const problem = coreProblem(error) ?? 'core does not answer';
+      throw new Fault('CORE_UNAVAILABLE', `Not ready: ${problem}.`, {}, error);
     });
     const faults = checks.map(({ fault }) => fault).filter((fault) => fault !== '');
     if (faults.length > 0) {
@@ -73,8 +83,15 @@ const READY = {
   required: ['status', 'checks'],
   additionalProperties: false,
   properties: {
-    status: { const: 'ready' },
-    checks: { type: 'object', additionalProperties: { const: 'ok' } },
+    status: {
+      enum: ['ready', 'degraded'],
+      description: '`degraded`: new work is accepted, and a check has a warning.',
+    },
+    checks: {
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      description: 'By component: `ok`, or a warning for the operator.',
+    },
   },
 };
 const READY_SUMMARY =

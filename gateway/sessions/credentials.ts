@@ -34,19 +34,26 @@ export function presentedBy(
   { searchParams }: URL,
   requestId: string,
 ): Presented {
-  const once = (name: string): string | undefined => {
-    const [value, ...more] = searchParams.getAll(name);
-    if (more.length > 0) throw invalidField(name, 'must be given once.');
-    return value;
-  };
+  const once = (name: string): string | undefined => onceIn(searchParams, name);
   const signingKey = once('signingKey');
   if (signingKey !== undefined) {
     return { kind: 'credential', credential: { $case: 'signingKey', value: signingKey } };
   }
   const metadata = callMetadata(request, { requestId, key: once('apiKey') });
   const sessionId = once('sessionId');
-  if (sessionId === undefined) return { kind: 'new', options: { metadata } };
+  if (sessionId === undefined) {
+    const isResumable = once('resume') !== undefined; // its address would start another session
+    if (isResumable) throw invalidField('resume', 'needs a session: `sessionId` or `signingKey`.');
+    return { kind: 'new', options: { metadata } };
+  }
   return { kind: 'session', sessionId, options: { metadata } };
+}
+
+/** The value of the parameter, if any. Throws INVALID_FIELD for one that is repeated. */
+export function onceIn(searchParams: URLSearchParams, name: string): string | undefined {
+  const [value, ...more] = searchParams.getAll(name);
+  if (more.length > 0) throw invalidField(name, 'must be given once.');
+  return value;
 }
 
 /** The token of a live view link. */

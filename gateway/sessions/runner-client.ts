@@ -7,6 +7,7 @@ import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { connect as connectTls } from 'node:tls';
 import type {
   LocateSessionRequest,
   LocateSessionResponse,
@@ -19,9 +20,15 @@ import {
   SESSION_ANSWER_MAX_BYTES,
   SESSION_ANSWER_TIMEOUT_MS,
 } from '../config.ts';
+import type { RunnerTrust } from './runner-trust.ts';
 
-/** Location of a running session. */
-export type Place = Omit<LocateSessionResponse, 'status'>;
+/** Location of a running session. `trust`: of runners at `tls:` addresses. */
+export type Place = Omit<LocateSessionResponse, 'status'> & { trust: RunnerTrust | undefined };
+/** The part that is needed to connect. */
+export type SessionPlace = Pick<Place, 'address' | 'signingKey'> &
+  Partial<Pick<Place, 'runnerId' | 'trust'>>;
+
+const TLS = 'tls:';
 
 /** Refusals of the session server that keep their code. */
 const REFUSALS: Readonly<Record<number, Reason>> = {
@@ -42,29 +49,46 @@ export type Locate = (credential: Credential, signal: AbortSignal) => Promise<Pl
 export function locator(options: {
   clients: Pick<Clients, 'sessions'>;
   gatewayToken: string;
+  runnerTrust?: RunnerTrust | undefined;
 }): Locate {
+  const { runnerTrust: trust } = options;
   const metadata = { authorization: `Bearer ${options.gatewayToken}` };
   return async (credential, signal) => {
     const wanted = { credential, waitMs: LOCATE_MAX_MS };
     const found = await options.clients.sessions.locateSession(wanted, { metadata, signal });
-    if (found.status !== 'PENDING') return found;
+    if (found.status !== 'PENDING') return { ...found, trust };
     throw new Fault('CORE_UNAVAILABLE', 'The session has no browser yet. Try again.');
   };
 }
 
 /** A connection to a session server. Throws BROWSER_FAILED, or the signal's reason. */
-export async function dial(address: string, signal: AbortSignal): Promise<Socket> {
-  const socket = connect(addressOf(address));
+export async function dial(place: SessionPlace, signal: AbortSignal): Promise<Socket> {
+  const { address, runnerId = '', trust } = place;
+  const isSecure = address.startsWith(TLS);
+  const socket = isSecure ? connectSecurely(place) : connect(addressOf(address));
   socket.setNoDelay(true);
   try {
     const within = AbortSignal.any([signal, AbortSignal.timeout(DIAL_TIMEOUT_MS)]);
-    await once(socket, 'connect', { signal: within });
+    await once(socket, isSecure ? 'secureConnect' : 'connect', { signal: within });
     return socket;
   } catch (cause) {
     socket.destroy();
     signal.throwIfAborted();
+    trust?.report(cause, runnerId);
     throw unreachable(cause);
   }
+}
+
+/** The certificate must have the runner's id as a name: core knows which runner it is. */
+function connectSecurely({ address, runnerId = '', trust }: SessionPlace): Socket {
+  const { host, port } = addressOf(address.slice(TLS.length));
+  return connectTls({
+    host,
+    port,
+    servername: runnerId,
+    secureContext: trust?.context(),
+    ALPNProtocols: ['http/1.1'],
+  });
 }
 
 /**
@@ -80,7 +104,6 @@ export async function callSessionServer(place: SessionPlace, wanted: Wanted): Pr
   }
 }
 
-type SessionPlace = Pick<Place, 'address' | 'signingKey'>;
 type Wanted = {
   method: 'GET' | 'PUT';
   path: string;
@@ -90,19 +113,19 @@ type Wanted = {
 };
 
 /** Returns the answer unparsed, for large answers that are passed through. */
-export async function bytesFromSessionServer(
-  { address, signingKey }: SessionPlace,
-  wanted: Wanted,
-): Promise<Buffer> {
+export async function bytesFromSessionServer(place: SessionPlace, wanted: Wanted): Promise<Buffer> {
   const { method, path, body, signal, timeoutMs = SESSION_ANSWER_TIMEOUT_MS } = wanted;
   const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  const { path: socketPath, ...rest } = addressOf(address);
+  const socket = await dial(place, within).catch((error: unknown) => {
+    signal.throwIfAborted();
+    throw error instanceof Fault ? error : unreachable(error);
+  });
+  const key = `signingKey=${encodeURIComponent(place.signingKey)}`;
   const call = request({
-    ...(socketPath === undefined ? rest : { socketPath }),
+    createConnection: () => socket,
     method,
     signal: within,
-    agent: false,
-    path: `${path}${path.includes('?') ? '&' : '?'}signingKey=${encodeURIComponent(signingKey)}`,
+    path: `${path}${path.includes('?') ? '&' : '?'}${key}`,
   });
   try {
     const answered = once(call, 'response', { signal: within });
@@ -122,6 +145,7 @@ export async function bytesFromSessionServer(
     throw unreachable(error);
   } finally {
     if (!call.writableFinished) call.destroy();
+    socket.destroySoon();
   }
 }
 

@@ -11,7 +11,8 @@ import { Fault } from '../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
 import { type Recent, recent } from './recent.ts';
-import { bytesFromSessionServer, callSessionServer } from './runner-client.ts';
+import { bytesFromSessionServer, callSessionServer, type SessionPlace } from './runner-client.ts';
+import type { RunnerTrust } from './runner-trust.ts';
 
 /** Ours: half of the time between two requests of a list. */
 const KEPT_MS = 2_500;
@@ -35,8 +36,11 @@ export type SessionState = {
 };
 export type Picture = { jpeg: Buffer; etag: string };
 
-type Options = { clients: Pick<Clients, 'console' | 'sessions'>; gatewayToken: string };
-type Place = { address: string; signingKey: string };
+type Options = {
+  clients: Pick<Clients, 'console' | 'sessions'>;
+  gatewayToken: string;
+  runnerTrust?: RunnerTrust | undefined;
+};
 
 export type RunningSessions = {
   /** Those of the sessions that run and whose runner answers. Throws core's Faults. */
@@ -45,21 +49,30 @@ export type RunningSessions = {
   picture(id: string, call: CallOptions): Promise<Picture>;
 };
 
-export function openRunningSessions({ clients, gatewayToken }: Options): RunningSessions {
+export function openRunningSessions(options: Options): RunningSessions {
+  const { clients, gatewayToken, runnerTrust: trust } = options;
   const metadata = { authorization: `Bearer ${gatewayToken}` };
-  const places = recent<Place>({ keptMs: PLACE_KEPT_MS, max: KEPT_MAX });
+  const places = recent<SessionPlace>({ keptMs: PLACE_KEPT_MS, max: KEPT_MAX });
   const states = recent<SessionState>({ keptMs: KEPT_MS, max: KEPT_MAX });
   const pictures = recent<Picture>({ keptMs: KEPT_MS, max: PICTURES_MAX });
 
   /** Of a running session that the caller may see. Without its address it is located again. */
   async function read<T>(
     { id, signingKey: value }: { id: string; signingKey: string },
-    { from, ask }: { from: Recent<T>; ask: (place: Place, signal: AbortSignal) => Promise<T> },
+    {
+      from,
+      ask,
+    }: { from: Recent<T>; ask: (place: SessionPlace, signal: AbortSignal) => Promise<T> },
   ): Promise<T> {
     return await from(id, async () => {
       const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS); // of nobody: the answer is shared
       const credential = { $case: 'signingKey', value } as const;
-      const locate = () => clients.sessions.locateSession({ credential }, { metadata, signal });
+      const locate = async () => {
+        return {
+          ...(await clients.sessions.locateSession({ credential }, { metadata, signal })),
+          trust,
+        };
+      };
       return await ask(await places(id, locate), signal).catch((error: unknown) => {
         places.forget(id);
         throw error;
@@ -92,7 +105,7 @@ function noPicture(message: string): Fault {
   return new Fault('RESOURCE_NOT_FOUND', `${message} There is no picture of it.`);
 }
 
-async function stateOf(place: Place, signal: AbortSignal): Promise<SessionState> {
+async function stateOf(place: SessionPlace, signal: AbortSignal): Promise<SessionState> {
   const answer = await callSessionServer(place, { method: 'GET', path: '/state', signal });
   const { title, url, clients, memoryBytes } = Object(answer) as Record<string, unknown>;
   return {
@@ -103,7 +116,7 @@ async function stateOf(place: Place, signal: AbortSignal): Promise<SessionState>
   };
 }
 
-async function pictureOf(place: Place, signal: AbortSignal): Promise<Picture> {
+async function pictureOf(place: SessionPlace, signal: AbortSignal): Promise<Picture> {
   const jpeg = await bytesFromSessionServer(place, { method: 'GET', path: '/thumbnail', signal });
   if (jpeg.length > PICTURE_MAX_BYTES || !jpeg.subarray(0, JPEG.length).equals(JPEG)) {
     throw new Fault('BROWSER_FAILED', 'The picture of the session is not valid.');

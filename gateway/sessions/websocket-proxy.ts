@@ -18,15 +18,20 @@ import {
 } from '../config.ts';
 import { requestIdOf } from '../http/auth.ts';
 import { baseUrlOf } from '../http/base-url.ts';
+import { followFrames, GATEWAY_ENDS, RUNNER_LOST } from '../http/close-frames.ts';
 import { rawAnswer } from '../http/errors.ts';
 import type { HandOver } from '../process/runner-process.ts';
-import { credentialOf, presentedBy, targetOf, viewerOf } from './credentials.ts';
+import { credentialOf, onceIn, presentedBy, targetOf, viewerOf } from './credentials.ts';
 import { dial, type Locate, type Place } from './runner-client.ts';
 import { splice } from './splice.ts';
 
 export type Tunnels = {
   /** Node's `upgrade`. */
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void;
+  /** Handshakes whose session is being found. */
+  handshakes(): number;
+  /** Settles when no connection is open. */
+  idle(): Promise<void>;
   /** Closes all connections; settles when they are closed. */
   close(): Promise<void>;
 };
@@ -48,19 +53,31 @@ export function openTunnels(options: Options): Tunnels {
   const open = new Set<Promise<void>>();
   const upstreams = new Set<Socket>();
   const draining = new AbortController();
+  let handshakes = 0;
 
+  const found = async (
+    request: IncomingMessage,
+    how: { requestId: string; signal: AbortSignal },
+  ) => {
+    handshakes += 1;
+    try {
+      return await reach(request, { ...options, ...how });
+    } finally {
+      handshakes -= 1;
+    }
+  };
   const serve = async (request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> => {
     const requestId = requestIdOf(request);
     using early = openEarly(socket, head);
     try {
       const signal = AbortSignal.any([draining.signal, early.gone]);
-      const { place, replay } = await reach(request, { ...options, requestId, signal });
+      const { place, replay } = await found(request, { requestId, signal });
       const readAhead = () => Buffer.concat([replay, early.take()]);
       if (options.handOver?.(place.address, socket, readAhead)) return;
-      const upstream = await dial(place.address, signal);
+      const upstream = await dial(place, signal);
       const { closed } = keepUntilClosed(upstream, upstreams);
       upstream.write(readAhead());
-      await splice(socket, upstream);
+      await splice(socket, upstream, lastWords(draining.signal));
       await closed;
     } catch (error) {
       if (early.gone.aborted) socket.destroy();
@@ -77,6 +94,10 @@ export function openTunnels(options: Options): Tunnels {
       const served = serve(request, socket, head).finally(() => open.delete(served));
       open.add(served);
     },
+    handshakes: () => handshakes,
+    async idle() {
+      while (open.size > 0) await Promise.all(open);
+    },
     async close() {
       draining.abort(DRAINING);
       for (const upstream of upstreams) upstream.end();
@@ -85,6 +106,13 @@ export function openTunnels(options: Options): Tunnels {
       await Promise.all(open);
     },
   };
+}
+
+/** A client whose runner ends without a close frame hears why. */
+function lastWords(draining: AbortSignal) {
+  const frames = followFrames();
+  const why = () => (draining.aborted ? GATEWAY_ENDS : RUNNER_LOST);
+  return { read: frames.read, last: () => (frames.takesClose ? why() : Buffer.alloc(0)) };
 }
 
 const DRAINING = new Fault('DRAINING', 'The service is shutting down.');
@@ -113,9 +141,10 @@ async function reach(
     throw new Fault('ROUTE_NOT_FOUND', `Route GET ${target.pathname} not found.`);
   }
   checkHandshake(request);
+  const resumption = isView ? '' : resumptionOf(target);
   const presented = isView ? viewerOf(target) : presentedBy(request, target, requestId);
   const place = await locate(await credentialOf(presented, clients, signal), signal);
-  const path = isView ? viewPath(target, place) : `${driven}?${keyOf(place)}`;
+  const path = isView ? viewPath(target, place) : `${driven}?${keyOf(place)}${resumption}`;
   const origin = publicUrl ?? baseUrlOf({ req: request });
   return { place, replay: replayOf(request, path, origin) };
 }
@@ -146,6 +175,16 @@ function checkHandshake({ method, headers }: IncomingMessage): void {
 function keyOf({ signingKey, apiKeyId }: Place): string {
   const key = `signingKey=${encodeURIComponent(signingKey)}`;
   return apiKeyId === '' ? key : `${key}&apiKeyId=${encodeURIComponent(apiKeyId)}`;
+}
+
+/** The parameters of a connection that may be resumed, which the session's relay reads. */
+function resumptionOf({ searchParams }: URL): string {
+  const given = ['resume', 'received'].map((name) => [name, onceIn(searchParams, name)] as const);
+  return given
+    .flatMap(([name, value]) =>
+      value === undefined ? [] : [`&${name}=${encodeURIComponent(value)}`],
+    )
+    .join('');
 }
 
 /** Replays the request with the token of the session server instead of the credential. */

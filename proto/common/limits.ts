@@ -43,6 +43,9 @@ export const INVOCATION_TIMEOUT_DEFAULT_S = INVOCATION_TIMEOUT_MAX_S;
 /** In seconds: the longest wait that a request may set. Source: GetInvocationRequest.wait. */
 export const INVOCATION_WAIT_MAX_S = 60;
 
+/** Labels of a runner; in characters, of a name or value. Source: runners.proto. */
+export const RUNNER_LABELS_MAX = 20;
+export const RUNNER_LABEL_MAX_CHARS = 63;
 /** Leases of one renewal, lines of one append. Source: runners.proto. */
 export const RUNNER_BATCH_MAX = 1_000;
 /**

@@ -1,10 +1,11 @@
 /**
  * GET /metrics on a separate address, which clients need not reach: metrics of the whole
  * installation, without a key. Web pages cannot read them: requests from other sites are refused,
- * and on loopback also foreign Host headers. One request is answered at a time.
+ * and on loopback also foreign Host headers. One request is answered at a time. Other requests of
+ * operators may be answered beside it.
  */
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { foreignRequest } from '../network/local-requests.ts';
 import type { Place } from './env.ts';
@@ -18,13 +19,20 @@ const CONNECTIONS_MAX = 32;
 
 export type MetricsServer = AsyncDisposable & { url: string };
 
+/** `serve` returns whether it answers; `close` ends answers that wait. */
+export type OtherRequests = {
+  serve(request: IncomingMessage, response: ServerResponse): boolean;
+  close(): void;
+};
+
 /** Listens. Rejects with node's error when the port is in use. */
 export async function openMetricsServer(options: {
   listen: Place;
   read: () => Promise<readonly Samples[]>;
   log: Log;
+  beside?: OtherRequests | undefined;
 }): Promise<MetricsServer> {
-  const { listen, read, log } = options;
+  const { listen, read, log, beside } = options;
   let reading: Promise<string> | undefined;
   const text = async (): Promise<string> => {
     reading ??= read().then(textOf);
@@ -41,6 +49,7 @@ export async function openMetricsServer(options: {
       response.writeHead(403, { 'content-type': 'text/plain' }).end(`${foreign}\n`);
       return;
     }
+    if (beside?.serve(request, response)) return;
     const isAsked = request.method === 'GET' || request.method === 'HEAD';
     if (request.url?.split('?')[0] !== '/metrics' || !isAsked) {
       response.writeHead(404, { 'content-type': 'text/plain' }).end('GET /metrics\n');
@@ -66,6 +75,7 @@ export async function openMetricsServer(options: {
     url,
     async [Symbol.asyncDispose]() {
       const closed = once(server, 'close');
+      beside?.close();
       server.close();
       server.closeAllConnections();
       await closed;

@@ -5,7 +5,7 @@
  */
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 
-const BLOCKED_IPV4 = [
+export const BLOCKED_IPV4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
@@ -29,8 +29,14 @@ const BLOCKED_IPV4 = [
  * IPv6 is refused except for global unicast, and that except for these. NAT64 (64:ff9b::/96) is
  * outside.
  */
-const GLOBAL_IPV6 = '2000::/3';
-const BLOCKED_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'];
+export const GLOBAL_IPV6 = '2000::/3';
+export const BLOCKED_IPV6 = [
+  '2001::/23',
+  '2001:db8::/32',
+  '2002::/16',
+  '2620:4f:8000::/48',
+  '3fff::/20',
+];
 
 const blocked = cidrList([...BLOCKED_IPV4, ...BLOCKED_IPV6]);
 const globalIpv6 = cidrList([GLOBAL_IPV6]);

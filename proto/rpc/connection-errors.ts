@@ -4,7 +4,8 @@
  * and idempotent RPCs, are reported as unreachable. Pure.
  */
 import { status as Code, type ServiceError } from '@grpc/grpc-js';
-import { Fault, fromServiceError } from './errors.ts';
+import { Fault } from './errors.ts';
+import { fromServiceError } from './service-errors.ts';
 
 /**
  * Idempotent RPCs: reads, and writes whose repetition changes nothing. A repeated upload is a new

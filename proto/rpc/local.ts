@@ -6,6 +6,7 @@
  */
 import type { MethodDefinition } from '@grpc/grpc-js';
 import { asFault, Fault } from './errors.ts';
+import type { Peer } from './peer.ts';
 
 /** Ours: the deadline of calls that set none. */
 export const DEADLINE_DEFAULT_MS = 30_000;
@@ -19,6 +20,8 @@ export type Call = {
   /** Lower-case keys: x-svc-api-key, x-console-login, x-console-project, x-console-address,
    * authorization, x-request-id, traceparent. */
   metadata: Readonly<Record<string, string>>;
+  /** Absent for a caller of this machine: in this process, or at the socket file. */
+  peer?: Peer | undefined;
 };
 
 export type CallOptions = {
@@ -98,7 +101,10 @@ export function local<D extends Definition>(
  * The lifetime of a call: its signal aborts at the deadline or when the caller disconnects. Call
  * `close` after the response.
  */
-export function openScope(options: CallOptions): { call: Call; close(): void } {
+export function openScope(options: CallOptions & Pick<Call, 'peer'>): {
+  call: Call;
+  close(): void;
+} {
   const timeoutMs = options.timeoutMs ?? DEADLINE_DEFAULT_MS;
   const over = new AbortController();
   const late = () => over.abort(new Fault('DEADLINE', 'The request took too long.'));
@@ -111,6 +117,7 @@ export function openScope(options: CallOptions): { call: Call; close(): void } {
       signal: over.signal,
       deadline: performance.now() + timeoutMs,
       metadata: options.metadata ?? {},
+      peer: options.peer,
     },
     close() {
       clearTimeout(timer);

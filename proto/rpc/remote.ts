@@ -3,17 +3,19 @@
  * back-pressure in both directions.
  */
 import {
-  type ChannelCredentials,
+  ChannelCredentials,
   Client,
   type ClientReadableStream,
-  credentials,
   Metadata,
   type Server,
   type ServiceError,
+  connectivityState as state,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
+import type { CoreTls } from '../tls/core-tls.ts';
 import { brokenCall } from './connection-errors.ts';
-import { asFault, Fault, toServiceError } from './errors.ts';
+import { connecting } from './credentials.ts';
+import { asFault, Fault } from './errors.ts';
 import {
   type AnyHandler,
   type AnyMethod,
@@ -29,6 +31,8 @@ import {
   reported,
   untilOver,
 } from './local.ts';
+import type { Peer, PeerCall } from './peer.ts';
+import { toServiceError } from './service-errors.ts';
 
 const MIB = 1024 * 1024;
 /** In bytes, of a request. A result of 6 MiB, as text, must fit; grpc-js's default is 4 MiB. */
@@ -51,33 +55,77 @@ export function remote<D extends Definition>(definition: D, channel: Channel): R
   return Object.fromEntries(methods) as unknown as RpcClient<D>;
 }
 
+/**
+ * In milliseconds: a connection that is not ready for so long is given up, and another one is made,
+ * which a load balancer may lead to another core. grpc-js waits for a silent peer without a limit,
+ * and calls wait with it until their deadlines. Ours.
+ */
+const CONNECT_MAX_MS = 5_000;
+
 /** A connection that several remote clients share. */
 export class Channel implements Disposable {
-  readonly client: Client;
+  readonly #open: () => Client;
+  #client: Client;
+  #giveUp: NodeJS.Timeout | undefined;
 
-  constructor(address: string, how: ChannelCredentials = credentialsFor(address)) {
-    this.client = new Client(address, how, {
-      'grpc.max_receive_message_length': ANSWER_MAX_BYTES,
-      'grpc.max_send_message_length': MESSAGE_MAX_BYTES,
-      'grpc.initial_reconnect_backoff_ms': 100,
-      'grpc.max_reconnect_backoff_ms': 2_000,
-    });
+  /** `how`: the files for TLS, or credentials of grpc-js. */
+  constructor(address: string, how?: CoreTls | ChannelCredentials) {
+    const given = how instanceof ChannelCredentials ? { credentials: how, options: {} } : undefined;
+    const { credentials, options } = given ?? connecting(address, how as CoreTls | undefined);
+    this.#open = () =>
+      new Client(address, credentials, {
+        ...options,
+        'grpc.max_receive_message_length': ANSWER_MAX_BYTES,
+        'grpc.max_send_message_length': MESSAGE_MAX_BYTES,
+        'grpc.initial_reconnect_backoff_ms': 100,
+        'grpc.max_reconnect_backoff_ms': 2_000,
+        // another client must not share the connection that was given up
+        'grpc.use_local_subchannel_pool': 1,
+      });
+    this.#client = this.#open();
+    this.#watch(this.#client);
+  }
+
+  get client(): Client {
+    return this.#client;
+  }
+
+  /** At each change of the connection's state, and once now. */
+  #watch(client: Client): void {
+    const channel = client.getChannel();
+    const current = channel.getConnectivityState(false);
+    if (client !== this.#client || current === state.SHUTDOWN) return;
+    const isTrying = current === state.CONNECTING || current === state.TRANSIENT_FAILURE;
+    if (!isTrying) this.#settle();
+    else this.#giveUp ??= setTimeout(() => this.#replace(), CONNECT_MAX_MS).unref();
+    channel.watchConnectivityState(current, Number.POSITIVE_INFINITY, () => this.#watch(client));
+  }
+
+  /** Calls that wait for the connection fail; the next one makes another. */
+  #replace(): void {
+    this.#settle();
+    const before = this.#client;
+    this.#client = this.#open();
+    before.close();
+    this.#watch(this.#client);
+  }
+
+  #settle(): void {
+    clearTimeout(this.#giveUp);
+    this.#giveUp = undefined;
   }
 
   [Symbol.dispose](): void {
-    this.client.close();
+    this.#settle();
+    this.#client.close();
   }
-}
-
-/**
- * A socket file is protected by its mode; a call over the network carries a token and needs TLS.
- */
-function credentialsFor(address: string): ChannelCredentials {
-  return address.startsWith('unix:') ? credentials.createInsecure() : credentials.createSsl();
 }
 
 /** A request that was not decoded. */
 const TOO_LARGE = Symbol('too large');
+
+/** `peerOf`: of callers on a network; absent for those of this machine. */
+export type Mounting = { onError: OnError; peerOf?: ((call: PeerCall) => Peer) | undefined };
 
 /**
  * Registers a service on a gRPC server. Larger requests than `maxBytes` are refused before they are
@@ -87,7 +135,7 @@ export function mount<D extends Definition>(
   server: Server,
   definition: D,
   handlers: Handlers<D>,
-  { onError, maxBytes = MESSAGE_MAX_BYTES }: { onError: OnError; maxBytes?: number },
+  { maxBytes = MESSAGE_MAX_BYTES, ...how }: Mounting & { maxBytes?: number },
 ): void {
   const methods = Object.entries(definition).map(([name, method]) => {
     const { requestDeserialize: decode } = method;
@@ -100,7 +148,7 @@ export function mount<D extends Definition>(
       if (request !== TOO_LARGE) return handler(request, call);
       throw new Fault('BODY_TOO_LARGE', `The message is larger than ${maxBytes} bytes.`);
     };
-    return [name, serverMethod(method, handle, onError)];
+    return [name, serverMethod(method, handle, how)];
   });
   server.addService(
     Object.fromEntries(methods) as Definition,
@@ -218,15 +266,16 @@ type ServerCall = {
   cancelled: boolean;
   getDeadline(): Date | number;
   emit(event: string, error: unknown): boolean;
-} & Writes &
+} & PeerCall &
+  Writes &
   AsyncIterable<unknown>;
 
 type Answer = (error: Partial<ServiceError> | null, answer?: unknown) => void;
 
-function serverMethod(method: AnyMethod, handler: AnyHandler, onError: OnError) {
+function serverMethod(method: AnyMethod, handler: AnyHandler, { onError, peerOf }: Mounting) {
   if (method.responseStream) {
     return async (raw: ServerCall) => {
-      const scope = serverScope(raw);
+      const scope = serverScope(raw, peerOf?.(raw));
       try {
         const request = method.requestStream ? raw : raw.request;
         const parts = handler(request, scope.call) as AsyncIterable<unknown>;
@@ -239,7 +288,7 @@ function serverMethod(method: AnyMethod, handler: AnyHandler, onError: OnError) 
     };
   }
   return async (raw: ServerCall, answer: Answer) => {
-    const scope = serverScope(raw);
+    const scope = serverScope(raw, peerOf?.(raw));
     try {
       const request = method.requestStream ? raw : raw.request;
       answer(null, await raced(handler(request, scope.call) as Promise<unknown>, scope.call));
@@ -251,17 +300,18 @@ function serverMethod(method: AnyMethod, handler: AnyHandler, onError: OnError) 
   };
 }
 
-function serverScope(raw: ServerCall): { call: Call; close(): void } {
+function serverScope(raw: ServerCall, peer: Peer | undefined): { call: Call; close(): void } {
   const deadline = Number(raw.getDeadline());
   const left = new AbortController();
   raw.on('cancelled', () => left.abort());
   const timeoutMs = Number.isFinite(deadline)
     ? Math.max(0, deadline - Date.now())
     : DEADLINE_DEFAULT_MS;
-  return openScope({ signal: left.signal, timeoutMs, metadata: plain(raw.metadata) });
+  return openScope({ signal: left.signal, timeoutMs, metadata: metadataIn(raw.metadata), peer });
 }
 
-function plain(metadata: Metadata): Record<string, string> {
+/** Without binary values. */
+export function metadataIn(metadata: Metadata): Record<string, string> {
   const entries = Object.entries(metadata.getMap()).filter(
     ([, value]) => typeof value === 'string',
   );

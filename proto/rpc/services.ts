@@ -33,7 +33,7 @@ import { LabelServiceService, SessionServiceService } from '../gen/tabern/v1/ses
 import { ConsoleSettingsServiceService } from '../gen/tabern/v1/settings.pb.ts';
 import { WebhookServiceService } from '../gen/tabern/v1/webhooks.pb.ts';
 import { type Handlers, local, type OnError, type RpcClient } from './local.ts';
-import { type Channel, MESSAGE_MAX_BYTES, mount, remote } from './remote.ts';
+import { type Channel, MESSAGE_MAX_BYTES, type Mounting, mount, remote } from './remote.ts';
 
 export const SERVICES = {
   operators: OperatorServiceService,
@@ -92,9 +92,9 @@ export function remoteClients(channel: Channel): Clients {
 }
 
 /** Registers all services on a gRPC server. */
-export function mountAll(server: Server, handlers: AllHandlers, onError: OnError): void {
+export function mountAll(server: Server, handlers: AllHandlers, how: Mounting): void {
   for (const name of NAMES) {
     const maxBytes = CARRIERS.has(name) ? MESSAGE_MAX_BYTES : REQUEST_MAX_BYTES;
-    mount(server, SERVICES[name], handlers[name] as never, { onError, maxBytes });
+    mount(server, SERVICES[name], handlers[name] as never, { ...how, maxBytes });
   }
 }

@@ -3,13 +3,31 @@
  * AES-256-GCM, empty info and additional data, one message. Layout: enc (32 bytes) | ciphertext |
  * tag (16). Clients seal with a project's public key, core opens with its private key.
  */
-import { Aes256Gcm, CipherSuite, DhkemX25519HkdfSha256, HkdfSha256 } from '@hpke/core';
+import type { CipherSuite } from '@hpke/core';
 
-const SUITE = new CipherSuite({
-  kem: new DhkemX25519HkdfSha256(),
-  kdf: new HkdfSha256(),
-  aead: new Aes256Gcm(),
-});
+let suite: Promise<CipherSuite> | undefined;
+
+/**
+ * Loaded on first use: 43 modules that the start of core would wait for. When they cannot be read,
+ * it rejects, and the next call tries again.
+ */
+export function loadHpke(): Promise<CipherSuite> {
+  suite ??= newSuite().catch((error: unknown) => {
+    suite = undefined;
+    throw error;
+  });
+  return suite;
+}
+
+async function newSuite(): Promise<CipherSuite> {
+  const hpke = await import('@hpke/core');
+  return new hpke.CipherSuite({
+    kem: new hpke.DhkemX25519HkdfSha256(),
+    kdf: new hpke.HkdfSha256(),
+    aead: new hpke.Aes256Gcm(),
+  });
+}
+
 /** In bytes: of each key, and of `enc`. */
 export const HPKE_KEY_BYTES = 32;
 const TAG_BYTES = 16;
@@ -20,26 +38,29 @@ export const SEALED_MIN_BYTES = HPKE_KEY_BYTES + TAG_BYTES;
 export type HpkeKeyPair = { publicKey: Uint8Array; privateKey: Uint8Array };
 
 export async function newHpkeKeyPair(): Promise<HpkeKeyPair> {
-  const { publicKey, privateKey } = await SUITE.kem.generateKeyPair();
+  const { kem } = await loadHpke();
+  const { publicKey, privateKey } = await kem.generateKeyPair();
   const [open, secret] = await Promise.all([
-    SUITE.kem.serializePublicKey(publicKey),
-    SUITE.kem.serializePrivateKey(privateKey),
+    kem.serializePublicKey(publicKey),
+    kem.serializePrivateKey(privateKey),
   ]);
   return { publicKey: new Uint8Array(open), privateKey: new Uint8Array(secret) };
 }
 
 /** Throws for a public key that is not 32 bytes of X25519. */
 export async function seal(publicKey: Uint8Array, plain: Uint8Array): Promise<Uint8Array> {
-  const recipientPublicKey = await SUITE.kem.importKey('raw', bufferOf(publicKey), true);
-  const { enc, ct } = await SUITE.seal({ recipientPublicKey }, bufferOf(plain));
+  const hpke = await loadHpke();
+  const recipientPublicKey = await hpke.kem.importKey('raw', bufferOf(publicKey), true);
+  const { enc, ct } = await hpke.seal({ recipientPublicKey }, bufferOf(plain));
   return Buffer.concat([new Uint8Array(enc), new Uint8Array(ct)]);
 }
 
 /** Throws for a value that was sealed for another key, or is damaged. */
 export async function open(privateKey: Uint8Array, sealed: Uint8Array): Promise<Uint8Array> {
-  const recipientKey = await SUITE.kem.importKey('raw', bufferOf(privateKey), false);
+  const hpke = await loadHpke();
+  const recipientKey = await hpke.kem.importKey('raw', bufferOf(privateKey), false);
   const enc = bufferOf(sealed.subarray(0, HPKE_KEY_BYTES));
-  const plain = await SUITE.open({ recipientKey, enc }, bufferOf(sealed.subarray(HPKE_KEY_BYTES)));
+  const plain = await hpke.open({ recipientKey, enc }, bufferOf(sealed.subarray(HPKE_KEY_BYTES)));
   return new Uint8Array(plain);
 }
 

@@ -25,6 +25,8 @@ export type ChromePool = {
   take(options: TakeOptions, signal: AbortSignal): Promise<Chrome>;
   /** Numbers of Chromes: taken by sessions, and running in all. */
   counts(): { taken: number; up: number };
+  /** Ends the spares and keeps none: the runner drains. */
+  retire(): void;
   /** Ends every Chrome, taken or spare; settles when all are gone. */
   close(): Promise<void>;
 };
@@ -94,6 +96,9 @@ export function openChromePool({ launch, spares, max, log }: PoolOptions): Chrom
       }
     },
     counts: () => ({ taken, up: alive.size }),
+    retire() {
+      for (const [, kept] of opened) kept.retire();
+    },
     async close() {
       closing.abort(new Error('the pool of Chromes is closed'));
       await Promise.allSettled(starting);

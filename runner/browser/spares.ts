@@ -35,9 +35,11 @@ export class Spares {
   #starting = 0;
   #pauseMs = PAUSE_MIN_MS;
   #isPaused = false;
+  #count: number;
 
   constructor(options: SparesOptions) {
     this.#options = options;
+    this.#count = options.count;
     this.#fill();
   }
 
@@ -61,9 +63,15 @@ export class Spares {
     return await waiter.promise.finally(() => signal.removeEventListener('abort', abort));
   }
 
+  /** Ends the spares and keeps none; a later session waits for the start of its own. */
+  retire(): void {
+    this.#count = 0;
+    for (const spare of this.#warm.splice(0)) void spare.close();
+  }
+
   #fill(): void {
-    const { closing, count: spares } = this.#options;
-    const missing = this.#isPaused ? 0 : spares - this.#warm.length;
+    const { closing } = this.#options;
+    const missing = this.#isPaused ? 0 : this.#count - this.#warm.length;
     const wanted = this.#waiting.length + Math.max(0, missing);
     while (!closing.aborted && this.#starting < wanted) void this.#startOne();
   }
@@ -85,7 +93,7 @@ export class Spares {
   #offer(chrome: Chrome): void {
     const waiter = this.#waiting.shift();
     if (waiter) waiter.resolve(chrome);
-    else if (this.#warm.length < this.#options.count) this.#keep(chrome);
+    else if (this.#warm.length < this.#count) this.#keep(chrome);
     else void chrome.close(); // no session waits for it any more
   }
 

@@ -21,12 +21,14 @@ export type BuildLog = {
 };
 
 export function openBuildLog(options: {
-  lease: Pick<Lease, 'appendLogs'>;
+  lease: Pick<Lease, 'appendLogs' | 'pauseOf'>;
+  /** Of the build. */
+  id: string;
   now: () => number;
   log: Log;
 }): BuildLog {
-  const { lease, now, log } = options;
-  const { add, flush } = openLineLog({ lease, log, delayMs: DELAY_MS });
+  const { lease, id, now, log } = options;
+  const { add, flush } = openLineLog({ lease, id, log, delayMs: DELAY_MS });
   let count = 0;
   return {
     flush,

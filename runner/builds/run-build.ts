@@ -34,7 +34,7 @@ export async function runBuild(work: BuildWork, lease: Lease, given: BuildDeps):
   const { now, stopped } = given.runner;
   const log = given.runner.log.child({ buildId: work.buildId });
   const deps = { ...given, runner: { ...given.runner, log } };
-  const lines = openBuildLog({ lease, now, log });
+  const lines = openBuildLog({ lease, id: work.buildId, now, log });
   const late = AbortSignal.timeout(work.timeoutMs);
   const signal = AbortSignal.any([lease.lost, stopped, late]);
   const running: Build = { work, lease, deps, lines, signal };

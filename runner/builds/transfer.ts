@@ -26,8 +26,10 @@ export async function download(build: Build, file: string): Promise<void> {
 }
 
 /** Stores the bundle under the build's lease; returns its blob id. */
-export function upload({ deps, lease, signal }: Build, file: string): Promise<string> {
+export async function upload({ deps, lease, signal }: Build, file: string): Promise<string> {
   const content = () => createReadStream(file, { highWaterMark: CHUNK_BYTES });
   const options = { ...lease.call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
-  return uploadBlob(deps.runner.clients, { kind: 'BUNDLE', leaseId: lease.id, content }, options);
+  const bundle = { kind: 'BUNDLE', leaseId: lease.id, content } as const;
+  const { blobId } = await uploadBlob(deps.runner.clients, bundle, options);
+  return blobId;
 }

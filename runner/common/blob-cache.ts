@@ -18,6 +18,8 @@ import { orMissing } from './errno.ts';
 const UNUSED_MS = 7 * 24 * 3_600_000;
 const SHA256 = /^[0-9a-f]{64}$/;
 const ASIDE = '.part';
+/** A younger one may be that of another runner: during an upgrade two share the directory. Ours. */
+export const ASIDE_MS = 3_600_000;
 const RM = { recursive: true, force: true } as const;
 
 /** The content of one cache. */
@@ -52,7 +54,7 @@ export async function openBlobCache(options: CacheOptions, kept: Kept): Promise<
   const { dir, clients, call, now = Date.now } = options;
   const { what, timeoutMs } = kept;
   await mkdir(dir, { recursive: true });
-  await removeOld(dir, now() - UNUSED_MS);
+  await removeOld(dir, { unused: now() - UNUSED_MS, aside: now() - ASIDE_MS });
   const underWay = new Map<string, Promise<string>>();
   /** The sizes of entries whose hash this process has checked. */
   const checked = new Map<string, number>();
@@ -128,10 +130,11 @@ async function touch(path: string, now: number): Promise<boolean> {
   return (await touched.catch(orMissing)) ?? false;
 }
 
-async function removeOld(dir: string, before: number): Promise<void> {
+async function removeOld(dir: string, before: { unused: number; aside: number }): Promise<void> {
   for (const name of await readdir(dir)) {
     const path = join(dir, name);
-    const { mtimeMs } = await stat(path);
-    if (name.endsWith(ASIDE) || mtimeMs < before) await rm(path, RM);
+    const found = await stat(path).catch(orMissing); // another runner may have removed it
+    const limit = name.endsWith(ASIDE) ? before.aside : before.unused;
+    if (found !== undefined && found.mtimeMs < limit) await rm(path, RM);
   }
 }

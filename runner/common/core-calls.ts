@@ -1,16 +1,20 @@
-/** Retries the runner's calls to core that fail while core restarts. */
+/** Retries the runner's calls to core that fail while core restarts, or is away. */
 import { retry } from '../../proto/common/retry.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 
-/** Ours: 12 s of pauses. A lease without renewal for 15 s is lost anyway. */
-const RESTART = { firstMs: 100, maxMs: 4_000, limitMs: 12_000 };
+/**
+ * In milliseconds, of pauses. Ours: longer than core waits for a silent runner by default, and
+ * below the ten minutes for which core accepts recordings after the end of their session.
+ */
+export const AWAY_MS = 540_000;
+const AWAY = { firstMs: 100, maxMs: 4_000, limitMs: AWAY_MS };
 
 /**
- * Retries an idempotent call for as long as a restart of core takes. Rejects with the error of the
+ * Retries an idempotent call while core is away, for AWAY_MS at most. Rejects with the error of the
  * last attempt.
  */
 export function retryCall<T>(call: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-  return retry(call, { ...RESTART, signal, isRetryable: isRestart });
+  return retry(call, { ...AWAY, signal, isRetryable: isRestart });
 }
 
 /** Whether the same call may succeed later. */

@@ -13,7 +13,9 @@ export type RunnerContext = {
   log: Log;
   /** In milliseconds since 1970. */
   now: () => number;
-  /** Aborts when the runner leases no more work. */
+  /** Aborts when the runner leases no more work; its work continues. */
+  draining: AbortSignal;
+  /** Aborts when its sessions end. */
   ending: AbortSignal;
   /** Aborts when the runner has no time left. */
   stopped: AbortSignal;

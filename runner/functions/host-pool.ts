@@ -51,6 +51,7 @@ export class HostPool {
   /** Pending while hosts are in use. */
   #inUse: NodeJS.Timeout | undefined;
   #count = 0;
+  #isRetired = false;
   readonly #ending = new AbortController();
 
   constructor(options: HostsOptions) {
@@ -106,6 +107,12 @@ export class HostPool {
     clearTimeout(this.#inUse);
     this.#inUse = undefined;
     for (const host of this.#spares) host.kill('no host was needed for a while');
+  }
+
+  /** Keeps no more spares: the runner drains. */
+  retire(): void {
+    this.#isRetired = true;
+    this.releaseSpares();
   }
 
   threads(): number {
@@ -192,7 +199,8 @@ export class HostPool {
 
   /** Starts missing spares in the background. */
   #refill(): void {
-    const isWanted = () => !this.#ending.signal.aborted && this.#inUse !== undefined;
+    const isOver = () => this.#isRetired || this.#ending.signal.aborted;
+    const isWanted = () => !isOver() && this.#inUse !== undefined;
     while (isWanted() && this.#spares.size + this.#sparesStarting < this.#options.spares) {
       this.#sparesStarting += 1;
       this.#start()

@@ -60,6 +60,8 @@ export type Hosts = AsyncDisposable & {
   introspect(introspect: Introspect): Promise<Introspected>;
   /** Threads in use, including those that only settle. */
   threads(): number;
+  /** Keeps no more spare hosts: the runner drains. */
+  retire(): void;
 };
 
 export function openHosts(options: HostsOptions): Hosts {
@@ -95,6 +97,7 @@ export function openHosts(options: HostsOptions): Hosts {
     },
     introspect: (introspect) => introspected(pool, introspect),
     threads: () => pool.threads(),
+    retire: () => pool.retire(),
     [Symbol.asyncDispose]: () => pool.close(),
   };
 }

@@ -14,7 +14,9 @@ export type InvocationLog = {
 };
 
 export function openInvocationLog(options: {
-  lease: Pick<Lease, 'appendLogs'>;
+  lease: Pick<Lease, 'appendLogs' | 'pauseOf'>;
+  /** Of the invocation. */
+  id: string;
   log: Log;
 }): InvocationLog {
   const { add, flush } = openLineLog({ ...options, delayMs: DELAY_MS });

@@ -66,7 +66,7 @@ export async function runInvocation(
   const begun = performance.now();
   const log = given.runner.log.child({ invocationId: work.invocationId });
   const deps = { ...given, runner: { ...given.runner, log } };
-  const lines = openInvocationLog({ lease, log });
+  const lines = openInvocationLog({ lease, id: work.invocationId, log });
   const { session, laps, ...end } = await recordSteps(async (taken) => {
     const done = await run({ work, lease, lines, deps });
     return { ...done, steps: taken() };
@@ -106,8 +106,8 @@ async function run({ work, lease, lines, deps }: Run): Promise<Omit<Ended, 'step
   let session: Session | undefined;
   let outcome: Outcome;
   let hasBegun = false; // a context that no handler has used is not saved
-  // nor that of a session that outlived its lease or its runner's time
-  const mayKeep = (): boolean => hasBegun && !lease.lost.aborted && !runner.stopped.aborted;
+  // nor that of a session that outlived its runner's time
+  const mayKeep = (): boolean => hasBegun && !runner.stopped.aborted;
   const loadContext = contextOf({ work, lease, lines, deps });
   using handoffs = deps.handoffs.ofLease(lease);
   const { components, chromeOptions } = componentsOf(work, lease, { ...deps, handoffs });

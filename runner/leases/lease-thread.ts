@@ -14,9 +14,10 @@ import { openRenewals, type ToThread } from './renewals.ts';
 import { watchForStall } from './stall.ts';
 
 const main = must(parentPort, 'the main thread');
-const { core, token, runner, leaseMs, logLevel, isForPeople } = workerData as LeaseThreadData;
+const { core, coreTls, token, runner, leaseMs, logLevel, isForPeople } =
+  workerData as LeaseThreadData;
 const log = openLog({ role: 'runner', level: logLevel, people: isForPeople, sync: true });
-const channel = new Channel(core);
+const channel = new Channel(core, coreTls);
 
 const { receive } = openRenewals({
   clients: { runners: remote(RunnerServiceService, channel) },

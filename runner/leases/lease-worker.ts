@@ -7,7 +7,7 @@ import type { FromThread } from './renewals.ts';
 
 type Settings = {
   /** How the thread reaches core, and what it logs. */
-  config: Pick<Config, 'core' | 'token' | 'logLevel'>;
+  config: Pick<Config, 'core' | 'coreTls' | 'token' | 'logLevel'>;
   runner: { runnerId: string; instanceId: string };
   leaseMs: number;
 };
@@ -40,7 +40,9 @@ export function openLeaseThread(
   };
 }
 
-function dataOf({ config: { core, token, logLevel }, runner, leaseMs }: Settings) {
+function dataOf({ config, runner, leaseMs }: Settings) {
+  const { core, coreTls, token, logLevel } = config;
   // a thread cannot see whether stderr is a terminal
-  return { core, token, logLevel, runner, leaseMs, isForPeople: process.stderr.isTTY === true };
+  const isForPeople = process.stderr.isTTY === true;
+  return { core, coreTls, token, logLevel, runner, leaseMs, isForPeople };
 }

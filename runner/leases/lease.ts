@@ -4,16 +4,18 @@
  */
 import { retry } from '../../proto/common/retry.ts';
 import type {
-  AppendLogsRequest,
   CompleteBuildRequest,
   CompleteInvocationRequest,
   CompleteSessionRequest,
+  LogLines,
+  SessionLogChunk,
 } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import { abortAfter } from '../common/abort.ts';
 import { isRepeatable } from '../common/core-calls.ts';
 import type { RunnerContext } from '../common/runner-context.ts';
 import type { HeldLease, LeaseState } from './leases.ts';
+import type { Sending } from './reported.ts';
 
 /** Ours: between two attempts to report an outcome. */
 const RETRY_MS = 500;
@@ -32,23 +34,22 @@ export type Lease = LeaseState & {
   /** For calls on behalf of the work: the runner's token, and the trace of the work. */
   call: CallOptions;
   /**
-   * Its signal aborts when nothing more can be reported: the lease is lost, or the runner stopped
-   * 2 s ago. Each deadline that is created after the stop has 2 s of its own.
+   * Its signal aborts 2 s after the runner has stopped; a deadline that is created later has 2 s of
+   * its own. What is sent under a lost lease core accepts or refuses.
    */
   reportDeadline(): Disposable & { signal: AbortSignal };
   /** Sends lines of the work's log, numbered from `first`. Rejects when core does not accept. */
-  appendLogs(first: number, lines: AppendLogsRequest['lines'], signal: AbortSignal): Promise<void>;
+  appendLogs(first: number, lines: LogLines['lines'], how: Sending): Promise<void>;
+  /** Sends a part of its session's protocol log; resolves with whether the log is full. */
+  appendChunk(chunk: Omit<SessionLogChunk, 'leaseId'>, how: Sending): Promise<boolean>;
   /** Reports the outcome, unless the lease is lost. Called once; never rejects. */
   complete(outcome: Outcome): Promise<void>;
 };
 
 export function openLease(held: HeldLease, { clients, call, log, stopped }: RunnerContext): Lease {
-  const { id, acknowledged, lost, released } = held;
+  const { id, acknowledged, lost, released, append, pauseOf, waitOf } = held;
   const { runners } = clients;
-  const reportDeadline: Lease['reportDeadline'] = () => {
-    const shutdown = abortAfter(stopped, SHUTDOWN_GRACE_MS);
-    return { ...shutdown, signal: AbortSignal.any([lost, shutdown.signal]) };
-  };
+  const reportDeadline: Lease['reportDeadline'] = () => abortAfter(stopped, SHUTDOWN_GRACE_MS);
 
   /** Whether core has answered. Never rejects. */
   const report = async (outcome: Outcome): Promise<boolean> => {
@@ -76,9 +77,13 @@ export function openLease(held: HeldLease, { clients, call, log, stopped }: Runn
     released,
     call,
     reportDeadline,
-    async appendLogs(first, lines, signal) {
-      await runners.appendLogs({ leaseId: id, first, lines }, { ...call, signal });
+    append,
+    pauseOf,
+    waitOf,
+    async appendLogs(first, lines, how) {
+      await append({ kind: 'lines', lines: { leaseId: id, first, lines } }, how);
     },
+    appendChunk: (chunk, how) => append({ kind: 'chunk', chunk: { leaseId: id, ...chunk } }, how),
     complete: (outcome) => held.report(() => report(outcome)),
   };
 }

@@ -9,11 +9,12 @@ import type { Log } from '../../proto/common/log.ts';
 import type { RunnerBrowser, RunnerFacts } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { onAbort } from '../common/abort.ts';
 import type { FromThread, ToThread } from './renewals.ts';
+import { type Appending, openReported } from './reported.ts';
 
 /** In milliseconds, between two beats of the main thread, which stall.ts watches. */
 const BEAT_MS = 1_000;
 
-export type LeaseState = {
+export type LeaseState = Appending & {
   id: string;
   /**
    * Settles when core has acknowledged the lease, or the lease is lost. Until then the work may be
@@ -46,6 +47,8 @@ export type Leases = AsyncDisposable & {
    * that could not be acknowledged, is lost: core leases its work again.
    */
   acknowledge(leaseIds: string[]): void;
+  /** Reports to core, at once and with each renewal, that this instance leases no more work. */
+  drain(): void;
 };
 
 /** The lease thread. Dispose of it to end it. */
@@ -65,14 +68,19 @@ type Lease = {
   isReporting: boolean;
 };
 
+/** Ours: at 25 leases of 15 s all wait for the renewal, and one lease reports as usual. */
+const PAUSE_OF_LEASE_MS = 200;
+
 export function openLeases(options: {
+  /** Of leases; the longest pause of a log is a third of it. */
+  leaseMs?: number;
   openThread(listener: LeaseListener): LeaseThread;
   log: Log;
   isBrowserFailing(): boolean;
   /** For core's overview. */
   browser?(): RunnerBrowser | undefined;
   /** What core shows of the runner. */
-  facts?(): RunnerFacts;
+  facts?: RunnerFacts;
   /** A newer instance of this runner has registered. */
   onSuperseded(): void;
   /** No lease can be renewed any more. */
@@ -82,6 +90,10 @@ export function openLeases(options: {
 }): Leases {
   const { log } = options;
   const held = new Map<string, Lease>();
+  const { append, answered, pauseOf, waitOf, setRead, endAll } = openReported({
+    send: (message) => thread.send(message),
+    pauseMs: () => Math.min((options.leaseMs ?? 0) / 3, held.size * PAUSE_OF_LEASE_MS),
+  });
   let released: ReadonlySet<string> = new Set();
   /** Why no lease can be held any more. */
   let closed: string | undefined;
@@ -99,6 +111,7 @@ export function openLeases(options: {
   };
   const loseAll = (why: string): void => {
     closed = why;
+    endAll(why);
     for (const id of held.keys()) lose(id, why);
   };
   const receive = (message: FromThread): void => {
@@ -113,6 +126,12 @@ export function openLeases(options: {
         break;
       case 'lost':
         lose(message.leaseId, message.why);
+        break;
+      case 'answered':
+        answered(message.id, message.answer);
+        break;
+      case 'read':
+        setRead(message.ids);
         break;
       case 'superseded':
         loseAll('a newer runner has taken over');
@@ -131,7 +150,7 @@ export function openLeases(options: {
   const beat = (): void => {
     const isInspected = inspector.url() !== undefined;
     const isBrowserFailing = options.isBrowserFailing();
-    const report = { browser: options.browser?.(), facts: options.facts?.() };
+    const report = { browser: options.browser?.(), facts: options.facts };
     thread.send({ type: 'beat', isBrowserFailing, isInspected, ...report });
   };
   beat();
@@ -143,6 +162,7 @@ export function openLeases(options: {
   return {
     held: () => held.size,
     acknowledge: (leaseIds) => thread.send({ type: 'acquired', leaseIds }),
+    drain: () => thread.send({ type: 'draining' }),
     hold(leaseId) {
       const lease: Lease = {
         lost: new AbortController(),
@@ -159,6 +179,9 @@ export function openLeases(options: {
         lost: lease.lost.signal,
         released: lease.released.signal,
         acknowledged: lease.acknowledged.promise,
+        append,
+        pauseOf,
+        waitOf,
         async report(send) {
           const { signal } = lease.lost;
           if (signal.aborted) return;

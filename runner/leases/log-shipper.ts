@@ -6,11 +6,12 @@
 import { RUNNER_BATCH_MAX } from '../../proto/common/limits.ts';
 import type { Log } from '../../proto/common/log.ts';
 import { retry } from '../../proto/common/retry.ts';
-import type { AppendLogsRequest_Line } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import type { LogLines_Line } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
 import { onAbort } from '../common/abort.ts';
 import { isRepeatable } from '../common/core-calls.ts';
 import type { Lease } from './lease.ts';
+import type { Sending } from './reported.ts';
 
 /** Ours: between two attempts while core cannot be reached. */
 const PAUSES = { firstMs: 1_000, maxMs: 1_000 };
@@ -27,7 +28,7 @@ export type LogSource = {
 };
 
 /** Some entries, and how to send them: a repeated batch has the same numbers. */
-export type Batch = { count: number; send(signal: AbortSignal): Promise<void> };
+export type Batch = { count: number; send(how: Sending): Promise<void> };
 
 export type LogShipper = {
   /** Call after adding entries: sends them after the delay, or at once if they are due. */
@@ -38,20 +39,26 @@ export type LogShipper = {
 
 export function openLogShipper(
   source: LogSource,
-  { delayMs, log }: { delayMs: number; log: Log },
+  { pauseMs, log }: { pauseMs: () => number; log: Log },
 ): LogShipper {
   const closed = new AbortController();
   const { signal } = closed;
   let timer: NodeJS.Timeout | undefined;
   let isTimerDue = false;
   let sending: Promise<void> | undefined;
+  /** The end of the work waits for the log. */
+  let isUrgent = false;
 
   /** Sends the entries that wait now; later entries are for the next call. */
   const sendAll = async (): Promise<void> => {
     for (let left = source.count(); left > 0 && source.count() > 0 && !signal.aborted; ) {
       const { count, send } = await source.next();
       left -= count;
-      await retry(() => send(signal), { ...PAUSES, signal, isRetryable: isRepeatable });
+      await retry(() => send({ signal, isUrgent }), {
+        ...PAUSES,
+        signal,
+        isRetryable: isRepeatable,
+      });
     }
   };
   const stop = (error: unknown): void => {
@@ -81,32 +88,37 @@ export function openLogShipper(
     if (timer !== undefined && !isDue) return;
     clear();
     isTimerDue = isDue;
-    timer = setTimeout(() => void start(), isDue ? 0 : delayMs);
+    timer = setTimeout(() => void start(), isDue ? 0 : pauseMs());
   };
   return {
     schedule,
     async flush(deadline) {
       using _deadline = onAbort(deadline, () => closed.abort());
+      isUrgent = true;
       clear();
       await sending;
       while (source.count() > 0 && !signal.aborted) await start();
       clear();
+      isUrgent = false;
     },
   };
 }
 
 export type LineLog = Pick<LogShipper, 'flush'> & {
-  add(lines: readonly AppendLogsRequest_Line[]): void;
+  add(lines: readonly LogLines_Line[]): void;
 };
 
 /** The lines of a lease's log, numbered from 0. */
 export function openLineLog(options: {
-  lease: Pick<Lease, 'appendLogs'>;
+  lease: Pick<Lease, 'appendLogs' | 'pauseOf'>;
+  /** Of the invocation or build. */
+  id: string;
+  /** A line is readable this long after it was printed, when somebody reads the log. */
   delayMs: number;
   log: Log;
 }): LineLog {
-  const { lease } = options;
-  let waiting: AppendLogsRequest_Line[] = [];
+  const { lease, id, delayMs, log } = options;
+  let waiting: LogLines_Line[] = [];
   let first = 0;
   const source: LogSource = {
     count: () => waiting.length,
@@ -115,14 +127,17 @@ export function openLineLog(options: {
       waiting = waiting.slice(RUNNER_BATCH_MAX);
       const number = first;
       first += lines.length;
-      const send = (signal: AbortSignal) => lease.appendLogs(number, lines, signal);
+      const send = (how: Sending) => lease.appendLogs(number, lines, how);
       return { count: lines.length, send };
     },
     stop() {
       waiting = [];
     },
   };
-  const { schedule, flush } = openLogShipper(source, options);
+  const { schedule, flush } = openLogShipper(source, {
+    pauseMs: () => lease.pauseOf(id, delayMs),
+    log,
+  });
   return {
     flush,
     add(lines) {

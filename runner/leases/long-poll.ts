@@ -10,22 +10,31 @@ export const WAIT_MS = 25_000;
 const ANSWER_MS = 10_000;
 const PAUSES = { firstMs: 100, maxMs: 2_000 };
 
-export type Following = { call: CallOptions; log: Log; signal: AbortSignal };
+export type Following = {
+  call: CallOptions;
+  log: Log;
+  signal: AbortSignal;
+  /** Aborts when the poll in progress is the last one. */
+  last?: AbortSignal;
+};
 
-/** Resolves when the signal aborts, or when this instance is superseded. */
+/**
+ * Resolves when the signal aborts, after the last poll, or when this instance is superseded.
+ */
 export async function follow(
   what: string,
-  { call, log, signal }: Following,
+  { call, log, signal, last }: Following,
   poll: (within: CallOptions) => Promise<void>,
 ): Promise<void> {
   const attempt = () => poll({ ...call, signal, timeoutMs: WAIT_MS + ANSWER_MS });
-  const isRetryable = (error: unknown) => !isSuperseded(error);
+  const isOver = () => signal.aborted || last?.aborted === true;
+  const isRetryable = (error: unknown) => !isSuperseded(error) && !isOver();
   const onRetry = (error: unknown) => log.warn({ error: String(error) }, `polling ${what} failed`);
-  while (!signal.aborted) {
+  while (!isOver()) {
     try {
       await retry(attempt, { ...PAUSES, signal, isRetryable, onRetry });
     } catch (error) {
-      if (signal.aborted || isSuperseded(error)) return;
+      if (isOver() || isSuperseded(error)) return;
       throw error;
     }
   }

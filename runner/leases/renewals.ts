@@ -1,23 +1,60 @@
 /**
- * Renews leases in the lease thread, so that no work of the main thread delays a renewal. Every
- * lease is renewed at a third of its time; the first renewal, at once, acknowledges it. A lease is
- * lost when a renewal is answered without it, or when core could not be reached for twice a lease's
- * time. All are lost when a newer instance of this runner has registered.
+ * The reports of a runner, from the lease thread, so that no work of the main thread delays a
+ * renewal. Every lease is renewed at a third of its time; the first renewal, at once, acknowledges
+ * it. A lease is lost when a renewal is answered without it: while core is away, work goes on until
+ * its own end, and its lease is presented when core is back. All are lost when a newer instance of
+ * this runner has registered.
+ *
+ * Parts of logs and recordings (entries.ts) are sent with the next renewal, or before it in a
+ * report of their own, which then renews the leases when that is nearly due. A renewal never waits
+ * for such a report: it is sent beside it. Entries of a report without an answer are sent again.
  */
 import { RUNNER_BATCH_MAX } from '../../proto/common/limits.ts';
 import type { Log } from '../../proto/common/log.ts';
 import { pause } from '../../proto/common/pause.ts';
+import { retry } from '../../proto/common/retry.ts';
 import type { RunnerBrowser, RunnerFacts } from '../../proto/gen/tabern/v1/runners.pb.ts';
-import { Fault } from '../../proto/rpc/errors.ts';
+import { asFault, Fault } from '../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
-import { retryCall } from '../common/core-calls.ts';
+import { isRepeatable, isTransient } from '../common/core-calls.ts';
+import {
+  answersOf,
+  type Entry,
+  type EntryAnswer,
+  openEntries,
+  requestOf,
+  type Waiting,
+} from './entries.ts';
+
+/** Ours: entries that arrive together are sent together. */
+const COLLECT_MS = 20;
+/** Ours: before entries without an answer are sent again. */
+const AGAIN_MS = 1_000;
+/** Ours: before an acknowledgement without an answer is sent again. */
+const AGAIN = { firstMs: 100, maxMs: 4_000 };
+/**
+ * Ours: the part of the interval of renewals after which a report of entries renews, too, so that
+ * both are one transaction as a rule.
+ */
+const WITH_ENTRIES = 0.1;
 
 export type ToThread =
   /** Acknowledge and renew these from now on. */
   | { type: 'acquired'; leaseIds: string[] }
   /** The work has ended: stop renewing the lease. */
   | { type: 'dropped'; leaseId: string }
+  /** This instance leases no more work. */
+  | { type: 'draining' }
+  /**
+   * A part of a log or recording; `isUrgent`: its work waits for the answer. `waitMs`: it is sent
+   * with another report, or after this time.
+   */
+  | { type: 'entry'; id: number; entry: Entry; isUrgent: boolean; waitMs?: number | undefined }
+  /** Entries that wait are sent now. */
+  | { type: 'hurry' }
+  /** The sender of the entry waits no more. */
+  | { type: 'withdrawn'; id: number }
   /**
    * The main thread is not blocked. `isInspected`: a debugger can stop it. Core receives the state
    * of Chrome and the facts with each renewal.
@@ -34,6 +71,9 @@ export type FromThread =
   /** A renewal of these was answered for the first time. */
   | { type: 'acknowledged'; leaseIds: string[] }
   | { type: 'lost'; leaseId: string; why: string }
+  | { type: 'answered'; id: number; answer: EntryAnswer }
+  /** Sessions, invocations and builds whose logs are being read. */
+  | { type: 'read'; ids: string[] }
   /** A newer instance of this runner has registered. */
   | { type: 'superseded' };
 
@@ -43,10 +83,8 @@ export type Renewals = {
   renewing: Promise<void>;
 };
 
-type Renewed = { isAcknowledged: boolean; sureUntil: number };
-
 export function openRenewals(options: {
-  clients: { runners: Pick<Clients['runners'], 'renewLeases'> };
+  clients: { runners: Pick<Clients['runners'], 'reportRunner'> };
   call: CallOptions;
   runner: { runnerId: string; instanceId: string };
   leaseMs: number;
@@ -57,21 +95,51 @@ export function openRenewals(options: {
   signal: AbortSignal;
 }): Renewals {
   const { clients, call, runner, leaseMs, log, now, send, signal } = options;
-  const renewed = new Map<string, Renewed>();
-  const acknowledging = new Set<Promise<void>>();
+  /** Whether each has been acknowledged. */
+  const renewed = new Map<string, boolean>();
+  const calls = new Set<Promise<void>>();
+  const entries = openEntries();
+  let read = '';
+  let renewedAt = now();
+  /** Aborts the pause before the next renewals. */
+  let restart = new AbortController();
+  let draining = false;
   let browserFailed: boolean | undefined;
   let browser: RunnerBrowser | undefined;
   let facts: RunnerFacts | undefined;
 
+  /** Sends entries that wait, too, and returns the renewed leases. Rejects with core's error. */
+  const report = async (leaseIds: string[], within: CallOptions): Promise<string[]> => {
+    const taken = entries.take();
+    const own = { draining, browserFailed, browser, facts, entries: requestOf(taken) };
+    const options = { ...within, timeoutMs: leaseMs };
+    try {
+      const response = await clients.runners.reportRunner({ ...runner, leaseIds, ...own }, options);
+      const answers = answersOf(taken, response.answers);
+      for (const [id, answer] of answers) send({ type: 'answered', id, answer });
+      setRead(response.readIds);
+      return response.leaseIds;
+    } catch (error) {
+      if (isRepeatable(error)) for (const one of taken) entries.add(one);
+      else refuse(taken, error);
+      throw error;
+    }
+  };
+  const setRead = (ids: string[]): void => {
+    if (read !== ids.join()) send({ type: 'read', ids });
+    read = ids.join();
+  };
+  const refuse = (taken: readonly Waiting[], error: unknown): void => {
+    const { reason, message } = asFault(error);
+    const answer = { full: false, reason, message };
+    for (const { id } of taken) send({ type: 'answered', id, answer });
+  };
   /** Rejects with core's error. `gone`: why leases that the answer lacks are lost. */
   const renewOnce = async (leaseIds: string[], gone: string, within: CallOptions) => {
-    const sureUntil = now() + 2 * leaseMs;
-    const request = { ...runner, leaseIds, browserFailed, browser, facts };
-    const kept = await clients.runners.renewLeases(request, { ...within, timeoutMs: leaseMs });
-    const known = new Set(kept.leaseIds);
+    const known = new Set(await report(leaseIds, within));
     const held = leaseIds.filter((id) => known.has(id) && renewed.has(id));
-    const first = held.filter((id) => renewed.get(id)?.isAcknowledged === false);
-    for (const id of held) renewed.set(id, { isAcknowledged: true, sureUntil });
+    const first = held.filter((id) => renewed.get(id) === false);
+    for (const id of held) renewed.set(id, true);
     if (first.length > 0) send({ type: 'acknowledged', leaseIds: first });
     for (const id of leaseIds) if (!known.has(id)) lose(id, gone);
   };
@@ -82,38 +150,74 @@ export function openRenewals(options: {
     renewed.clear();
     send({ type: 'superseded' });
   };
-  const renew = async (leaseIds: string[]): Promise<void> => {
+  /** Whether core has answered. */
+  const renew = async (leaseIds: string[]): Promise<boolean> => {
     try {
       await renewOnce(leaseIds, 'core has ended it', call);
+      return true;
     } catch (error) {
-      if (isSuperseded(error)) return superseded();
+      if (isSuperseded(error)) superseded();
       if (renewed.size > 0) log.warn({ error: String(error) }, 'renewing leases failed');
-      for (const id of leaseIds) {
-        if ((renewed.get(id)?.sureUntil ?? 0) < now())
-          lose(id, 'core could not be reached for too long');
-      }
+      return false;
     }
   };
   const acknowledge = async (leaseIds: string[]): Promise<void> => {
     // without leases whose work has ended, or that a renewal has acknowledged
-    const left = () => leaseIds.filter((id) => renewed.get(id)?.isAcknowledged === false);
+    const left = () => leaseIds.filter((id) => renewed.get(id) === false);
     const once = async (): Promise<void> => {
       const ids = left();
       if (ids.length > 0) await renewOnce(ids, 'its acknowledgement was late', { ...call, signal });
     };
     try {
-      await retryCall(once, signal);
+      await retry(once, { ...AGAIN, signal, isRetryable: isTransient });
     } catch (error) {
       if (isSuperseded(error)) superseded();
       for (const id of left()) lose(id, 'it could not be acknowledged');
     }
   };
+  const renewAll = async (): Promise<void> => {
+    renewedAt = now();
+    await Promise.all(batches([...renewed.keys()]).map(renew));
+  };
   const keepRenewing = async (): Promise<void> => {
     while (!signal.aborted) {
-      await pause(leaseMs / 3, signal);
-      if (!signal.aborted) await Promise.all(batches([...renewed.keys()]).map(renew));
+      restart = new AbortController();
+      await pause(leaseMs / 3, AbortSignal.any([signal, restart.signal]));
+      if (!signal.aborted && !restart.signal.aborted) await renewAll();
     }
-    await Promise.all(acknowledging);
+    await Promise.all(calls);
+  };
+  /** Until none waits. */
+  const sendEntries = async (): Promise<void> => {
+    while (entries.size > 0) {
+      const isRenewal = now() - renewedAt >= (WITH_ENTRIES * leaseMs) / 3;
+      if (isRenewal && renewed.size > 0 && renewed.size <= RUNNER_BATCH_MAX) {
+        renewedAt = now();
+        restart.abort();
+        if (!(await renew([...renewed.keys()]))) return again();
+      } else {
+        await report([], call);
+      }
+    }
+  };
+  let collecting: { until: number; timer: NodeJS.Timeout } | undefined;
+  /** Sends what waits after this time, or sooner. */
+  const collect = (ms: number): void => {
+    const until = performance.now() + ms;
+    if (collecting !== undefined && collecting.until <= until) return;
+    clearTimeout(collecting?.timer);
+    collecting = { until, timer: setTimeout(() => beginEntries(), ms) };
+  };
+  const again = (): void => collect(AGAIN_MS);
+  const beginEntries = (): void => {
+    clearTimeout(collecting?.timer);
+    collecting = undefined;
+    begin(sendEntries().catch(again));
+  };
+  /** In addition to the regular renewals. */
+  const begin = (call: Promise<void>): void => {
+    const begun = call.finally(() => calls.delete(begun));
+    calls.add(begun);
   };
 
   return {
@@ -121,16 +225,27 @@ export function openRenewals(options: {
     receive(message) {
       switch (message.type) {
         case 'acquired': {
-          const lease = { isAcknowledged: false, sureUntil: now() + 2 * leaseMs };
-          for (const id of message.leaseIds) renewed.set(id, lease);
-          for (const leaseIds of batches(message.leaseIds)) {
-            const call = acknowledge(leaseIds).finally(() => acknowledging.delete(call));
-            acknowledging.add(call);
-          }
+          for (const id of message.leaseIds) renewed.set(id, false);
+          for (const leaseIds of batches(message.leaseIds)) begin(acknowledge(leaseIds));
           break;
         }
         case 'dropped':
           renewed.delete(message.leaseId);
+          break;
+        case 'entry':
+          entries.add(message);
+          if (message.isUrgent) beginEntries();
+          else collect(message.waitMs ?? COLLECT_MS);
+          break;
+        case 'hurry':
+          beginEntries();
+          break;
+        case 'withdrawn':
+          entries.withdraw(message.id);
+          break;
+        case 'draining':
+          draining = true;
+          begin(renewAll());
           break;
         case 'beat':
           browserFailed = message.isBrowserFailing;

@@ -1,15 +1,21 @@
 /**
  * Leases work of one kind and starts it: long polls for as much work as there are free places,
- * until the runner ends. A superseded instance leases no more work. Each piece of work has a span,
- * below the request that created it; the runner's calls for the work are below that span.
+ * until the runner drains. The last poll is not aborted: core ends it when it knows of the drain,
+ * and work that it leased before runs. A superseded instance leases no more work. Each piece of
+ * work has a span, below the request that created it; the runner's calls for the work are below
+ * that span.
  */
 import { traced } from '../../proto/common/tracing.ts';
 import type { Work } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
+import { abortAfter } from '../common/abort.ts';
 import type { RunnerContext } from '../common/runner-context.ts';
 import { type Lease, openLease } from './lease.ts';
 import type { HeldLease, Leases } from './leases.ts';
 import { follow, WAIT_MS } from './long-poll.ts';
+
+/** Ours: core answers at once; a core that cannot be reached must not delay the end of a drain. */
+const LAST_POLL_MS = 2_000;
 
 export type LoopOptions = {
   kind: 'INVOCATION' | 'BUILD' | 'SESSION';
@@ -31,17 +37,20 @@ export type LoopOptions = {
 /** Resolves when it leases no more work and all work has ended. */
 export async function workLoop(options: LoopOptions): Promise<void> {
   const { kind, max, leases, onSuperseded } = options;
-  const { call, log, ending: signal } = options.runner;
+  const { call, log, draining, ending } = options.runner;
+  using late = abortAfter(draining, LAST_POLL_MS);
+  const signal = AbortSignal.any([ending, late.signal]);
   const running = new Set<Promise<void>>();
-  await follow('work', { call, log: log.child({ kind }), signal }, async (within) => {
+  const following = { call, log: log.child({ kind }), signal, last: draining };
+  await follow('work', following, async (within) => {
     while (running.size >= max) await Promise.race(running);
-    if (signal.aborted) return;
+    if (signal.aborted || draining.aborted) return;
     for (const leased of await leaseWork(options, max - running.size, within)) {
       const started = start(leased, options).finally(() => running.delete(started));
       running.add(started);
     }
   });
-  if (!signal.aborted) onSuperseded();
+  if (!signal.aborted && !draining.aborted) onSuperseded();
   log.debug({ kind, held: leases.held() }, 'leasing has ended');
   await Promise.all(running);
 }

@@ -9,7 +9,7 @@ import { ConfigError, type Env } from '../../proto/common/env.ts';
 import { openLog } from '../../proto/common/log.ts';
 import { ChromeNotFound, type Engine, findEngines } from '../browser/find.ts';
 import { launchChrome } from '../browser/launch.ts';
-import { type Config, readConfig } from '../config.ts';
+import { type Config, NO_TOKEN, readConfig } from '../config.ts';
 import { findRuntime, RuntimeNotFound } from '../functions/runtime.ts';
 import { canNest } from '../jail/backends/bwrap.ts';
 import { findSubtree } from '../jail/cgroups/delegated-subtree.ts';
@@ -19,8 +19,6 @@ import { openJail } from '../jail/open.ts';
 import { probeChrome } from './browser-self-test.ts';
 import { makeTempDir, sweepTemp } from './stale-runs.ts';
 
-/** The checks need no core, and the token may not exist yet. */
-const NO_TOKEN = { TABERN_RUNNER_TOKEN: 'none' };
 const log = openLog({ role: 'runner', level: 'silent' });
 
 /** Runs the independent checks one after another. */

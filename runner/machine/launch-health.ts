@@ -14,6 +14,8 @@ const RETRY_MS = 30_000;
 
 /** Of what Chrome says of itself. Ours. */
 const PRODUCT_MAX_CHARS = 128;
+/** Of an error, which has the output of Chrome. Ours. */
+const FAILURE_MAX_CHARS = 300;
 
 const LAUNCHES: Family = {
   name: 'tabern_browser_launches_total',
@@ -30,8 +32,11 @@ type Launch = (options: TakeOptions) => Promise<Chrome>;
 
 export type Launches = Disposable & {
   launch: Launch;
-  /** Whether the newest plain start failed. A start with a profile may fail by its profile. */
-  readonly isFailing: boolean;
+  /**
+   * The error of the newest plain start, if it failed: one line. A start with a profile may fail by
+   * its profile.
+   */
+  readonly failure: string | undefined;
   /** The newest start that worked; undefined before the first. `at` is monotonic. */
   readonly newest: { product: string; at: number } | undefined;
 };
@@ -41,9 +46,11 @@ export function watchLaunches(options: {
   log: Log;
   metrics?: Metrics;
   retryMs?: number;
+  /** A plain start failed. */
+  onFailure?: () => void;
 }): Launches {
-  const { log, metrics = NO_METRICS, retryMs = RETRY_MS } = options;
-  let isFailing = false;
+  const { log, metrics = NO_METRICS, retryMs = RETRY_MS, onFailure } = options;
+  let failure: string | undefined;
   let newest: Launches['newest'];
   let retry: NodeJS.Timeout | undefined;
   let isOver = false;
@@ -56,16 +63,18 @@ export function watchLaunches(options: {
       log.warn({ error: String(error) }, 'Chrome does not start');
     }
   };
-  const note = (failed: boolean): void => {
+  const note = (error: unknown): void => {
     clearTimeout(retry);
-    isFailing = failed;
-    if (failed && !isOver) retry = setTimeout(() => void tryAgain(), retryMs).unref();
+    failure = error === undefined ? undefined : lineOf(error);
+    const isFailing = failure !== undefined;
+    if (isFailing) onFailure?.();
+    if (isFailing && !isOver) retry = setTimeout(() => void tryAgain(), retryMs).unref();
   };
   const launch: Launch = async (wanted) => {
     const startedAt = performance.now();
     try {
       const chrome = await options.launch(wanted);
-      note(false);
+      note(undefined);
       const at = performance.now();
       newest = { product: newest?.product ?? '', at };
       // not awaited: the session need not wait for it; rejects when this Chrome has ended
@@ -77,14 +86,14 @@ export function watchLaunches(options: {
       return metrics === NO_METRICS ? chrome : { ...chrome, pipe: metered(chrome.pipe, metrics) };
     } catch (error) {
       metrics.add(LAUNCHES, { outcome: 'failed' });
-      if (isLikeAnyOther(wanted)) note(true);
+      if (isLikeAnyOther(wanted)) note(error);
       throw error;
     }
   };
   return {
     launch,
-    get isFailing() {
-      return isFailing;
+    get failure() {
+      return failure;
     },
     get newest() {
       return newest;
@@ -94,6 +103,11 @@ export function watchLaunches(options: {
       clearTimeout(retry);
     },
   };
+}
+
+function lineOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.replace(/\s+/g, ' ').slice(0, FAILURE_MAX_CHARS);
 }
 
 async function productOf({ pipe }: Chrome): Promise<string> {

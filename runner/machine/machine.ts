@@ -8,6 +8,7 @@ import { type Engine, type Engines, findEngines } from '../browser/find.ts';
 import { type Chrome, launchChrome } from '../browser/launch.ts';
 import { type ChromePool, openChromePool, type TakeOptions } from '../browser/pool.ts';
 import { UnsupportedSessionError } from '../common/unsupported-session.ts';
+import { VERSION } from '../common/version.ts';
 import type { Config } from '../config.ts';
 import { hostEgress } from '../functions/host-sockets.ts';
 import { type Hosts, openHosts } from '../functions/hosts.ts';
@@ -23,6 +24,7 @@ import { probeChrome } from './browser-self-test.ts';
 import { bootId, openCacheDir } from './cache.ts';
 import { type Launches, watchLaunches } from './launch-health.ts';
 import { watchPool } from './metrics.ts';
+import { openSelfTestRecord, type SelfTestRecord } from './self-test-record.ts';
 import { isAlive, sweepTemp } from './stale-runs.ts';
 
 /** A problem that the operator must fix. The command prints its message. */
@@ -43,14 +45,14 @@ export type Machine = {
   /** The cgroup controllers that limit jails, or the reason for none. */
   cgroups: string;
   engines: Engines;
-  /** Product and version of the Chrome that was probed. */
-  chromeVersion: string;
   chromes: ChromePool;
   hosts: Hosts;
   recordings: Recordings;
   runDir: string;
-  /** Whether the newest start of Chrome failed. */
-  isBrowserFailing(): boolean;
+  /** Ends spare Chromes and function hosts, and keeps none: the runner drains. */
+  retire(): void;
+  /** Why the newest start of Chrome failed; undefined when it worked. */
+  browserFailure(): string | undefined;
   /** For core's overview; undefined before the first start. */
   browser(): RunnerBrowser | undefined;
 };
@@ -110,8 +112,15 @@ export async function openMachine(options: {
       ...wanted,
     });
   };
-  const launches = closing.use(watchLaunches({ launch, log, metrics }));
-  const chromeVersion = await probe(launches.launch, log);
+  const record = await openSelfTestRecord(cacheDir, {
+    program: engines.invocations.program,
+    sandbox: jail.level,
+    isNested: hasSandbox,
+    version: VERSION,
+  });
+  const onFailure = (): void => void record.remove().catch(() => undefined);
+  const launches = closing.use(watchLaunches({ launch, log, metrics, onFailure }));
+  await probe(launches.launch, { record, log });
   const chromes = openChromePool({
     launch: launches.launch,
     spares: sparesOf(engines, config),
@@ -142,12 +151,15 @@ export async function openMachine(options: {
     jail,
     cgroups: 'why' in cgroups ? `none: ${cgroups.why}` : cgroups.controllers.join(', '),
     engines,
-    chromeVersion,
     chromes,
     hosts,
     recordings,
     runDir,
-    isBrowserFailing: () => launches.isFailing,
+    retire() {
+      chromes.retire();
+      hosts.retire();
+    },
+    browserFailure: () => launches.failure,
     browser: reporterOf({ launches, chromes, buildMs: buildMsOf(engines.sessions, cacheDir) }),
   };
 }
@@ -184,13 +196,24 @@ function sparesOf({ invocations, sessions }: Engines, config: Config) {
   ];
 }
 
-async function probe(launch: (wanted: TakeOptions) => Promise<Chrome>, log: Log): Promise<string> {
+async function probe(
+  launch: (wanted: TakeOptions) => Promise<Chrome>,
+  { record, log }: { record: SelfTestRecord; log: Log },
+): Promise<void> {
+  const passed = await record.passed();
+  if (passed !== undefined) {
+    log.info({ chrome: passed }, 'Chrome has worked since the boot');
+    return;
+  }
   try {
     const chrome = await launch({});
     try {
       const version = await probeChrome(chrome, log);
       log.info({ chrome: version }, 'Chrome works');
-      return version;
+      // without it the next start tests again; a full disk is reported elsewhere
+      await record.write(version).catch((err: Error) => {
+        log.warn({ err }, 'recording the self-test of Chrome failed');
+      });
     } finally {
       await chrome.close();
     }

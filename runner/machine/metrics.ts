@@ -6,6 +6,8 @@ import type { Place } from '../../proto/common/env.ts';
 import type { Log } from '../../proto/common/log.ts';
 import { type Family, type Metrics, NO_METRICS, openMetrics } from '../../proto/common/metrics.ts';
 import { isMetricsAsked, type MetricsTold } from '../../proto/common/runner-ipc.ts';
+import { openDrainRequests } from '../../proto/drain/requests.ts';
+import type { RunnerEnd } from './runner-end.ts';
 
 const BROWSERS: Family = {
   name: 'tabern_browsers',
@@ -26,15 +28,15 @@ export function watchPool(
 
 export async function runnerMetrics(
   listen: Place | undefined,
-  log: Log,
-  closing: AsyncDisposableStack,
+  { log, end, closing }: { log: Log; end: RunnerEnd; closing: AsyncDisposableStack },
 ): Promise<Metrics> {
   if (listen === undefined) return NO_METRICS;
   const metrics = await openMetrics('runner');
   if (process.send === undefined) {
     const { openMetricsServer } = await import('../../proto/common/metrics-server.ts');
     const read = async () => [await metrics.samples()];
-    closing.use(await openMetricsServer({ listen, read, log }));
+    const beside = openDrainRequests({ end, unready: end.unready });
+    closing.use(await openMetricsServer({ listen, read, log, beside }));
     return metrics;
   }
   process.on('message', (message: unknown) => {

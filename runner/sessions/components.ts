@@ -100,8 +100,8 @@ export function componentsOf(
   ];
   if (logs !== undefined) components.push(logs.open);
   if (recordSession && recordings !== undefined) {
-    const recipient = { clients, call: lease.call, leaseId: lease.id };
-    components.push(recording({ ...recipient, projectId, recordings, now, warn }));
+    const recipient = { clients, lease, sessionId, projectId };
+    components.push(recording({ ...recipient, recordings, now, warn }));
   }
   return {
     components,

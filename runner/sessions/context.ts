@@ -23,13 +23,13 @@ import {
   writeState,
 } from '../browser/profile/session-state.ts';
 import { CHUNK_BYTES, uploadBlob } from '../common/blob-upload.ts';
-import { retryCall } from '../common/core-calls.ts';
+import { AWAY_MS, retryCall } from '../common/core-calls.ts';
 import { removeTree } from '../common/remove.ts';
 import type { RunnerContext } from '../common/runner-context.ts';
 import { step } from '../common/steps.ts';
 import type { Lease } from '../leases/lease.ts';
 
-/** For a whole save or load. Ours: 512 MiB over a link of 50 Mbit/s need 86 s. */
+/** For a transfer. Ours: 512 MiB over a link of 50 Mbit/s need 86 s. */
 const TRANSFER_TIMEOUT_MS = 120_000;
 /** Ours: Browser.close takes 40 to 100 ms; on a loaded machine, tens of seconds. */
 const CLOSE_TIMEOUT_MS = 30_000;
@@ -48,9 +48,10 @@ export type Context = {
 };
 
 type ContextDeps = {
-  runner: Pick<RunnerContext, 'clients' | 'runDir' | 'log'>;
-  /** Nothing may be saved after the lease is lost. */
-  lease: Pick<Lease, 'id' | 'call' | 'lost'>;
+  /** Nothing is saved after its stop. */
+  runner: Pick<RunnerContext, 'clients' | 'runDir' | 'log' | 'stopped'>;
+  /** Core may accept a save under a lost one: the runner was away for long. */
+  lease: Pick<Lease, 'id' | 'call'>;
   /** Adds a warning to the session's log. */
   warn: (message: string) => void;
 };
@@ -136,13 +137,16 @@ async function save({ publicKey }: ContextWork, place: Place, chrome: Chrome): P
   // the profile of a killed Chrome lacks its last cookies, or half of them
   if (code !== 0) throw new NotSaved('the browser did not end by itself');
   await writeState(profileDir, state);
-  const signal = AbortSignal.any([lease.lost, AbortSignal.timeout(TRANSFER_TIMEOUT_MS)]);
+  const signal = AbortSignal.any([runner.stopped, AbortSignal.timeout(AWAY_MS)]);
   const path = join(dir, 'saved');
   await sealProfile(packProfile(profileDir), publicKey, path, { signal });
   const options = { ...lease.call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
   const content = () => createReadStream(path, { highWaterMark: CHUNK_BYTES });
-  const blobId = await uploadBlob(clients, { kind: 'CONTEXT', leaseId, content }, options);
-  const saved = await retryCall(() => clients.runners.saveContext({ leaseId, blobId }, options));
+  const { blobId } = await uploadBlob(clients, { kind: 'CONTEXT', leaseId, content }, options);
+  const saved = await retryCall(
+    () => clients.runners.saveContext({ leaseId, blobId }, options),
+    signal,
+  );
   if (!saved.saved) throw new NotSaved('it was deleted meanwhile');
   if (saved.replaced) {
     warn('another session saved this context meanwhile; this save has replaced its content');

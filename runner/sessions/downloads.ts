@@ -12,7 +12,7 @@ import { asFault } from '../../proto/rpc/errors.ts';
 import type { Chrome } from '../browser/launch.ts';
 import { until } from '../common/abort.ts';
 import { CHUNK_BYTES, uploadBlob } from '../common/blob-upload.ts';
-import { retryCall } from '../common/core-calls.ts';
+import { AWAY_MS, retryCall } from '../common/core-calls.ts';
 import type { RunnerContext } from '../common/runner-context.ts';
 import type { Lease } from '../leases/lease.ts';
 import type { OpenComponent } from './session.ts';
@@ -26,9 +26,10 @@ const LAST_BYTES_MS = 10_000;
 const NAME_SHOWN_CHARS = 100;
 
 export type DownloadsOptions = {
-  runner: Pick<RunnerContext, 'clients' | 'log'>;
-  /** Core accepts no more files after the lease is lost. */
-  lease: Pick<Lease, 'id' | 'call' | 'lost'>;
+  /** No file is sent after its stop. */
+  runner: Pick<RunnerContext, 'clients' | 'log' | 'stopped'>;
+  /** Core may accept files under a lost one: the runner was away for long. */
+  lease: Pick<Lease, 'id' | 'call'>;
   /** Adds a warning to the session's log. */
   warn: (message: string) => void;
   limits?: typeof DOWNLOAD_LIMITS;
@@ -97,7 +98,8 @@ class Downloads {
     if (this.#begun.size > 0) {
       this.#settled = Promise.withResolvers();
       const { closed } = this.#chrome.pipe;
-      const over = AbortSignal.any([this.#options.lease.lost, AbortSignal.timeout(LAST_BYTES_MS)]);
+      const { stopped } = this.#options.runner;
+      const over = AbortSignal.any([stopped, AbortSignal.timeout(LAST_BYTES_MS)]);
       const settled = Promise.race([this.#settled.promise, closed]);
       await until(settled, over).catch(() => undefined); // the others get a warning below
     }
@@ -145,7 +147,7 @@ class Downloads {
       try {
         await send(path, name, this.#options);
       } catch (error) {
-        if (this.#options.lease.lost.aborted) return;
+        if (this.#options.runner.stopped.aborted) return;
         this.#options.runner.log.warn({ err: error }, 'a download was not stored');
         this.#options.warn(`${shown(name)} could not be kept: ${asFault(error).message}`);
       } finally {
@@ -168,13 +170,13 @@ async function cancel({ pipe }: Downloading, guid: string): Promise<void> {
 }
 
 async function send(path: string, filename: string, options: DownloadsOptions): Promise<void> {
-  const { clients } = options.runner;
-  const { id: leaseId, lost } = options.lease;
-  const signal = AbortSignal.any([lost, AbortSignal.timeout(TRANSFER_TIMEOUT_MS)]);
+  const { clients, stopped } = options.runner;
+  const { id: leaseId } = options.lease;
+  const signal = AbortSignal.any([stopped, AbortSignal.timeout(AWAY_MS)]);
   const call = { ...options.lease.call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
   const content = () => plainContent(path);
-  const blobId = await uploadBlob(clients, { kind: 'DOWNLOAD', leaseId, content }, call);
-  await retryCall(() => clients.runners.addDownload({ leaseId, blobId, filename }, call));
+  const { blobId } = await uploadBlob(clients, { kind: 'DOWNLOAD', leaseId, content }, call);
+  await retryCall(() => clients.runners.addDownload({ leaseId, blobId, filename }, call), signal);
 }
 
 async function* plainContent(path: string): AsyncGenerator<Buffer> {

@@ -4,7 +4,8 @@
  * While it is held, because a person is asked to help, no client needs to be connected.
  * The first of these ends it: its release, its time limit, no client within connectMs, no client
  * for graceMs after the last one has left (without keepAlive), or for returnMs after a connection
- * has broken, a lost Chrome, the end of the runner, a lost lease.
+ * has broken (resumeMs, when it may be resumed and that is longer), a lost Chrome, the end of the
+ * runner, a lost lease.
  */
 import type { CompleteSessionRequest_End } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { onAbort } from '../common/abort.ts';
@@ -18,11 +19,15 @@ export type SessionTimes = {
   graceMs: number;
   /** The same, after a connection that ended without a close frame: its client may come back. */
   returnMs: number;
+  /** How long a resumable connection may be resumed after it has broken. */
+  resumeMs: number;
 };
 
-/** Source of both: proto/spec/sessions.md 5. */
+/** Source of these two: proto/spec/sessions.md 5. */
 export const CONNECT_MS = 5 * 60_000;
 export const IDLE_MS = 10 * 60_000;
+/** Source: proto/spec/resume.md 4. */
+export const RESUME_MS = 60_000;
 
 /** The end: for core, for the user, and for the clients that are still connected. */
 export type End = { end: CompleteSessionRequest_End; reason: string; code: number };
@@ -44,8 +49,11 @@ const ends = {
 export type Lifetime = Disposable & {
   /** Its time begins; `leftMs` of it is left. */
   begin(leftMs: number): void;
-  /** The number of connected clients has changed. `isBroken`: one was lost, and did not leave. */
-  clients(count: number, isBroken?: boolean): void;
+  /**
+   * The number of connected clients has changed. `lost`: one has not left, but its connection has
+   * broken; when it is held, it may be resumed.
+   */
+  clients(count: number, lost?: 'broken' | 'held'): void;
   /** Whether it waits for a person. */
   hold(isHeld: boolean): void;
   /** A viewer has connected, which counts as a first client. */
@@ -61,7 +69,7 @@ export type Lifetime = Disposable & {
 
 export function openLifetime(options: {
   keepAlive: boolean;
-  times: Pick<SessionTimes, 'connectMs' | 'graceMs' | 'returnMs'>;
+  times: Omit<SessionTimes, 'idleMs'>;
   /** Each ends the session: its user's request, the end of the runner, the loss of its lease. */
   signals: Record<'released' | 'ending' | 'lost', AbortSignal>;
 }): Lifetime {
@@ -116,10 +124,12 @@ export function openLifetime(options: {
       timers.time = setTimeout(() => finish(ends.late), leftMs);
       if (!wasVisited) watchClients(times.graceMs);
     },
-    clients(count, isBroken = false) {
+    clients(count, lost) {
       visited();
       const now = performance.now();
-      if (isBroken) awaitedUntil = now + times.returnMs;
+      const { returnMs, resumeMs } = times;
+      if (lost === 'held') awaitedUntil = now + Math.max(returnMs, resumeMs);
+      else if (lost === 'broken') awaitedUntil = Math.max(awaitedUntil, now + returnMs);
       else if (count > connected) awaitedUntil = 0; // it has come back
       connected = count;
       hadClient = true;

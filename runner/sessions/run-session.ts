@@ -77,7 +77,7 @@ async function run(work: SessionWork, lease: Lease, deps: SessionDeps): Promise<
     end = await failure(error, running);
   } finally {
     const { code, reason } = end ?? FAILED;
-    const mayKeep = lifetime.wasVisited && !lost.aborted && !stopped.aborted;
+    const mayKeep = lifetime.wasVisited && !stopped.aborted;
     await session.close(code, reason, mayKeep).finally(session.discard);
   }
   // complete by now: all connections are closed
@@ -88,11 +88,11 @@ async function open({ work, lease, deps, lifetime, handoffs }: Run): Promise<Ses
   const { context } = work;
   const { runner, chromes, times } = deps;
   const { components, chromeOptions, warn } = componentsOf(work, lease, { ...deps, handoffs });
-  const lost = AbortSignal.any([lease.lost, runner.stopped]);
-  const contextDeps = { runner, lease: { ...lease, lost }, warn };
+  const contextDeps = { runner, lease, warn };
   const loadContext =
     context && ((signal: AbortSignal) => openContext(context, contextDeps, signal));
-  const relay = { idleMs: times.idleMs, onClients: lifetime.clients, handoffs };
+  const { idleMs, resumeMs } = times;
+  const relay = { idleMs, resumeMs, onClients: lifetime.clients, handoffs };
   const options = { ...runner, chromes, loadContext, chromeOptions, components, relay };
   return await openSession(options, lifetime.done);
 }
@@ -111,7 +111,10 @@ async function serve(session: Session, running: Run): Promise<End | undefined> {
   using _registered = deps.sessionServer.register(work.signingKey, served);
   const request = { leaseId: lease.id, startMs };
   const options = { ...lease.call, signal: lifetime.done };
-  const { accepted } = await retryCall(() => clients.runners.startSession(request, options));
+  const { accepted } = await retryCall(
+    () => clients.runners.startSession(request, options),
+    options.signal,
+  );
   if (!accepted) return undefined;
   lifetime.begin(startMs + work.timeoutMs - now());
   return await lifetime.ended;

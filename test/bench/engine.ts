@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { newId } from '../../core/common/ids.ts';
 import { sealerOf } from '../../core/common/sealer.ts';
 import { openDatabase } from '../../core/store/sqlite/engine/open.ts';
+import { later } from '../../core/store/sqlite/engine/steps.ts';
 import type { Tx } from '../../core/store/sqlite/engine/transaction.ts';
 import { openStore } from '../../core/store/thread.ts';
 import { deliveryService } from '../../core/webhooks/deliveries.ts';
@@ -74,7 +75,7 @@ export async function register(dir: string, endpoints: readonly (readonly string
 /** Commits that many events of the project at once; each becomes a delivery per webhook. */
 export function queue(dir: string, projectId: string, count: number, at = now()): void {
   const open = openDatabase({ dir, durability: 'full' });
-  const tx: Tx = { db: open.db, wake: () => {}, crashPoint: () => {} };
+  const tx: Tx = { db: open.db, wake: () => {}, crashPoint: () => {}, later };
   const data = { status: 'COMPLETED', results: { text: 'x'.repeat(1_000) } };
   open.db.transaction(() => {
     for (let n = 0; n < count; n++) {

@@ -9,8 +9,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { openFlood } from '../gateway/fuzz/flood.ts';
 import { openService } from '../gateway/fuzz/service.ts';
-import type { Attack } from './fuzz-attack.ts';
 import { quantile, timed } from './support/figures.ts';
+import type { Attack } from './support/fuzz-attack.ts';
 
 const COUNT = Number(process.argv[2] ?? 20);
 const SLOW = 2_000;
@@ -32,7 +32,7 @@ await beside(`${SLOW} slow headers, and others`, attack('slow', SLOW), quiet);
 
 async function attack(kind: Attack['kind'], count: number): Promise<void> {
   const { url, ids } = service;
-  const program = new URL('./fuzz-attack.ts', import.meta.url);
+  const program = new URL('./support/fuzz-attack.ts', import.meta.url);
   // Rejects with the attack's error.
   await once(new Worker(program, { workerData: { url, ids, kind, count } }), 'exit');
 }

@@ -195,13 +195,13 @@ async function startDirect(): Promise<Started> {
 
 async function startCopy(direct: string): Promise<Started> {
   const url = new URL(direct);
-  const { child, said } = await startChild<{ port: number }>('./copy-child.ts', url.port);
+  const { child, said } = await startChild<{ port: number }>('./support/copy-child.ts', url.port);
   url.port = String(said.port);
   return { url: url.href, [Symbol.asyncDispose]: () => ended(child, () => child.disconnect()) };
 }
 
 async function startRelay(kind: 'plain' | 'logs'): Promise<Started> {
-  const { child, said } = await startChild<{ url: string }>('./relay-child.ts', kind);
+  const { child, said } = await startChild<{ url: string }>('./support/relay-child.ts', kind);
   return {
     url: said.url,
     async used() {

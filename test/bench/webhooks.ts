@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { newId } from '../../core/common/ids.ts';
 import { openDatabase } from '../../core/store/sqlite/engine/open.ts';
+import { later } from '../../core/store/sqlite/engine/steps.ts';
 import type { Tx } from '../../core/store/sqlite/engine/transaction.ts';
 import { allOps } from '../../core/store/sqlite/ops.ts';
 import { must } from '../../proto/common/must.ts';
@@ -192,7 +193,7 @@ async function backlog(): Promise<void> {
     INSERT INTO deliveries (event_id, webhook_id, state, due, created_at)
     SELECT id, ?, 'pending', ?, ? FROM events`).run(webhookId, at, at);
   db.prepare('UPDATE webhooks SET next_due = ? WHERE id = ?').run(at, webhookId);
-  const tx: Tx = { db, wake: () => {}, crashPoint: () => {} };
+  const tx: Tx = { db, wake: () => {}, crashPoint: () => {}, later };
   const ops = allOps(tx);
   const sender = { senderId: 'bench', instanceId: newId() };
   const wanted = { ...sender, max: 64, perProjectMax: 32, ratePerS: NO_RATE, jitter: 1 };

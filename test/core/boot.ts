@@ -12,6 +12,7 @@ import type { Invocation } from '../../proto/gen/tabern/v1/invocations.pb.ts';
 import type { CompleteBuildRequest, Work } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import { type TestClock, testClock } from '../support/clock.ts';
+import { databaseOf } from '../support/engine.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 export const KEY = 'a-preset-key-of-the-tests';
@@ -56,7 +57,11 @@ export async function boot(
 ): Promise<Booted> {
   const temp = tempDirectory();
   const clock = testClock();
-  const config = configOn(temp.path, { TABERN_API_KEY: KEY, ...env });
+  const config = configOn(temp.path, {
+    TABERN_API_KEY: KEY,
+    ...(await databaseOf(temp.path)),
+    ...env,
+  });
   const logged: string[] = [];
   const error = (...said: unknown[]) => void logged.push(JSON.stringify(said));
   const log = Object.assign(openLog({ role: 'core', level: 'silent' }), { error });
@@ -80,7 +85,7 @@ export async function boot(
     const wanted = { ...HOLDER, kind, max: 1, waitMs };
     const { work } = await clients.runners.leaseWork(wanted, asRunner);
     const leaseIds = work.map(({ leaseId }) => leaseId);
-    await clients.runners.renewLeases({ ...HOLDER, leaseIds }, asRunner);
+    await clients.runners.reportRunner({ ...HOLDER, leaseIds }, asRunner);
     return work;
   };
   const build: Booted['build'] = async (outcome) => {
@@ -132,6 +137,7 @@ export async function* blobParts(
     kind: BlobKind | 'KIND_UNSPECIFIED';
     leaseId?: string;
     url?: string;
+    reported?: boolean;
   },
   bytes: string | Uint8Array,
 ): AsyncGenerator<WriteBlobRequest> {

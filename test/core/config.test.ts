@@ -11,6 +11,7 @@ test('an empty environment results in the documented defaults', () => {
   assert.equal(rest, {
     durability: 'full',
     leaseMs: 15_000,
+    lostMs: 300_000,
     sweepMs: 1_000,
     clockSettleMs: 600_000,
     keyPairs: 16,
@@ -41,18 +42,39 @@ test('an empty environment results in the documented defaults', () => {
     sessionDays: 90,
     crashAt: undefined,
     searchUrl: undefined,
+    network: undefined,
+    tokens: { operator: undefined, gateway: undefined, runner: undefined },
+    nextTokens: { operator: undefined, gateway: undefined, runner: undefined },
+    bucket: undefined,
+    database: undefined,
+    databaseCaFile: undefined,
   });
 });
 
 const REFUSED: Record<string, Record<string, string>> = {
   'a short key': { TABERN_API_KEY: 'x'.repeat(23) },
   'a key that no header carries': { TABERN_API_KEY: `${'x'.repeat(23)}é` },
+  'a database that is none': { TABERN_DATABASE_URL: 'mysql://127.0.0.1/tabern' },
+  'a server without a database': { TABERN_DATABASE_URL: 'postgres://127.0.0.1' },
+  'a direct database alone': { TABERN_DATABASE_DIRECT_URL: 'postgres://127.0.0.1/tabern' },
+  'authorities of no database': { TABERN_DATABASE_CA_FILE: '/a.crt' },
+  'authorities that cannot be read': {
+    TABERN_DATABASE_URL: 'postgres://127.0.0.1/tabern',
+    TABERN_DATABASE_CA_FILE: '/none.crt',
+  },
+  'authorities of a file that the URL names': {
+    TABERN_DATABASE_URL: 'postgres://127.0.0.1/tabern?sslrootcert=/a.crt',
+  },
   'an unknown durability': { TABERN_DURABILITY: 'off' },
   'a lease that is too short': { TABERN_LEASE_MS: '999' },
   'a network that is none': { TABERN_WEBHOOK_ALLOW_CIDRS: '10.0.0.0/33' },
   'a rule of no hours': { TABERN_WEBHOOK_DISABLE_AFTER: '0' },
   'a silence that is neither': { TABERN_WEBHOOK_DISABLE_SILENCE: 'no' },
   'a rate of nothing': { TABERN_WEBHOOK_RATE: '0' },
+  'a network without TLS': { TABERN_CORE_LISTEN: '10.1.2.3:7447' },
+  'a certificate without its key': { TABERN_CORE_TLS_CERT_FILE: '/a.crt' },
+  'authorities without a certificate': { TABERN_CORE_CLIENT_CA_FILE: '/a.crt' },
+  'a short token': { TABERN_RUNNER_TOKEN: 'x'.repeat(31) },
   'a crash point that is none': { TABERN_CRASH_AT: 'before-commit' },
   'a crash point in production': { TABERN_CRASH_AT: 'before-commit:1', NODE_ENV: 'production' },
 };
@@ -69,6 +91,28 @@ test('a key of 24 characters is accepted, and never printed', () => {
   const config = readCoreConfig({ TABERN_API_KEY: 'x'.repeat(24) });
   assert.is(config.apiKey, 'x'.repeat(24));
   assert.not(JSON.stringify(printable(config)).includes('xxx'));
+});
+
+test('tokens are never printed', () => {
+  const env = { TABERN_RUNNER_TOKEN: 'y'.repeat(32), TABERN_GATEWAY_TOKEN_NEXT: 'y'.repeat(32) };
+  const config = readCoreConfig(env);
+  assert.is(config.nextTokens.gateway, 'y'.repeat(32));
+  assert.not(JSON.stringify(printable(config)).includes('yyy'));
+});
+
+test('the secret of a bucket is never printed', () => {
+  const place = { TABERN_BLOBS: 's3://abc/d', TABERN_BLOBS_ACCESS_KEY_ID: 'key' };
+  const config = readCoreConfig({ ...place, TABERN_BLOBS_SECRET_ACCESS_KEY: 'hidden' });
+  assert.is(config.bucket?.secretAccessKey, 'hidden');
+  assert.not(JSON.stringify(printable(config)).includes('hidden'));
+});
+
+test('a database is accepted, and its password never printed', () => {
+  const url = 'postgres://tabern:xxx@127.0.0.1:5432/tabern';
+  const env = { TABERN_DATABASE_URL: url, TABERN_DATABASE_POOLED: 'on' };
+  const expected = { url, directUrl: url, isPooled: true, ca: undefined };
+  assert.equal(readCoreConfig(env).database, expected);
+  assert.not(JSON.stringify(printable(readCoreConfig(env))).includes('xxx'));
 });
 
 test('a crash point is accepted outside production', () => {

@@ -25,10 +25,17 @@ const READY_LIMIT_MS = 90_000;
 const STOP_LIMIT_MS = 60_000;
 const OUTPUT_MAX_CHARS = 4 << 20;
 
+type Init = RequestInit & { json?: unknown };
+
 export type Apart = AsyncDisposable &
   Pick<Stack, 'call' | 'projectId' | 'dataDir' | 'logs'> & {
     /** Sends SIGKILL and starts the role again. Returns when the service responds again. */
     kill(role: Role): Promise<void>;
+    /** Sends SIGKILL; `start` starts the role again. */
+    end(role: Role): Promise<void>;
+    start(role: Role): void;
+    /** As `call`; resolves with any answer. */
+    fetch(path: string, init?: Init): Promise<Response>;
     /** Ends all three with SIGTERM. */
     stop(): Promise<void>;
   };
@@ -72,7 +79,8 @@ export async function startApart(
       () => false,
     );
   await until(answers, READY_LIMIT_MS);
-  const call = caller(url, apiKey);
+  const fetchPath = fetcher(url, apiKey);
+  const call = caller(fetchPath);
   const [project] = await call<{ id: string }[]>('/v1/projects');
   const parts = opened.move();
   return {
@@ -85,6 +93,9 @@ export async function startApart(
       roles.start(role);
       await until(answers, READY_LIMIT_MS);
     },
+    end: roles.kill,
+    start: roles.start,
+    fetch: fetchPath,
     stop: () => roles.stop(),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
@@ -128,14 +139,20 @@ function terminate(child: ChildProcess): void {
   child.kill('SIGTERM');
 }
 
-function caller(url: string, apiKey: string): Stack['call'] {
-  return async <T>(path: string, init: RequestInit & { json?: unknown } = {}): Promise<T> => {
+function fetcher(url: string, apiKey: string): Apart['fetch'] {
+  return (path, init = {}) => {
     const { json, ...rest } = init;
     const headers = new Headers(rest.headers);
     headers.set('x-svc-api-key', apiKey);
     if (json !== undefined) headers.set('content-type', 'application/json');
     const body = json === undefined ? {} : { method: 'POST', body: JSON.stringify(json) };
-    const answer = await fetch(url + path, { ...rest, ...body, headers });
+    return fetch(url + path, { ...rest, ...body, headers });
+  };
+}
+
+function caller(fetchPath: Apart['fetch']): Stack['call'] {
+  return async <T>(path: string, init: Init = {}): Promise<T> => {
+    const answer = await fetchPath(path, init);
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return (await answer.json()) as T;
   };

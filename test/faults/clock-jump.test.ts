@@ -10,6 +10,7 @@ import { WebSocket } from 'ws';
 import { until } from '../support/poll.ts';
 import { processesNaming, signalAll } from '../support/service/processes.ts';
 import { tempDirectory } from '../support/temp.ts';
+import { sized } from '../support/whole.ts';
 import { type Apart, ROLES, type Role, startApart } from './apart.ts';
 
 const test = suite('faults/clock-jump');
@@ -17,13 +18,16 @@ const PRELOAD = fileURLToPath(new URL('../support/service/clock-preload.ts', imp
 const BIN = fileURLToPath(new URL('../../gateway/bin.ts', import.meta.url));
 const TYPE = 'functions.invocations.completed';
 const HOUR_MS = 3_600_000;
-/** A restart of core takes less than twice this time, also on a busy machine. */
-const LEASE_MS = 8_000;
+/**
+ * The product's own: a restart of core takes less than twice this time, also on a busy machine.
+ * With 8 s, one was too slow at a load of 30.
+ */
+const LEASE_MS = 15_000;
 /**
  * A lease is renewed at a third of its time, and swept each second. So many renewals take longer
  * than a lease that is not renewed.
  */
-const RENEWALS = 5;
+const RENEWALS = 4;
 const SETTLE_MS = 2_000;
 /** Far more than the time needed on a busy machine. */
 const FOLLOW_LIMIT_MS = 60_000;
@@ -47,7 +51,8 @@ async function openScene(offMs = 0) {
   const session = await apart.call<Session>('/v1/sessions', {
     json: { keepAlive: true, timeout: HOUR_MS / 2_000 },
   });
-  assert.is(session.status, 'RUNNING');
+  const read = () => apart.call<Session>(`/v1/sessions/${session.id}`);
+  await until(async () => (await read()).status === 'RUNNING', FOLLOW_LIMIT_MS);
   const client = new WebSocket(session.connectUrl);
   opened.defer(() => client.terminate());
   await once(client, 'open');
@@ -81,7 +86,7 @@ async function openScene(offMs = 0) {
     /** Checks that the service and the client still have the session. */
     async checkSession(): Promise<void> {
       await renewals(apart, session.id);
-      const { status } = await apart.call<Session>(`/v1/sessions/${session.id}`);
+      const { status } = await read();
       assert.is(status, 'RUNNING', apart.logs().slice(-4_000));
       client.send('{"id":1,"method":"Browser.getVersion"}');
       const closed = once(client, 'close').then(() => ['closed']);
@@ -143,11 +148,11 @@ test('setting the clock by an hour, forward or back, ends no session', async () 
 });
 
 test('setting the clock by an hour while core is down ends no session', async () => {
-  await Promise.all([1, -1].map(isSetWhileCoreIsDown));
+  await Promise.all(sized([-1], [1, -1]).map(isSetWhileCoreIsDown));
 });
 
-test('core follows a clock that was 2 h or 30 days ahead, back and forward', async () => {
-  await Promise.all([2 * HOUR_MS, 30 * DAY_MS].map(wasAheadBy));
+test('core follows a clock that was far ahead, back and forward', async () => {
+  await Promise.all(sized([30 * DAY_MS], [2 * HOUR_MS, 30 * DAY_MS]).map(wasAheadBy));
 });
 
 test.run();

@@ -15,7 +15,7 @@ import { brokenPromises } from './history.ts';
 import { killsUnder, seeded } from './kills.ts';
 import { type Load, startLoad } from './load.ts';
 
-const ROUNDS = sized(6, 20);
+const ROUNDS = sized(4, 20);
 const CLIENTS = 4;
 /**
  * An invocation of a lost runner is FAILED 10 s after the end of its lease (issue 2). Twice that

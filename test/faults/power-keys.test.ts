@@ -9,14 +9,14 @@ import * as assert from 'uvu/assert';
 import { openSealer } from '../../core/common/sealer.ts';
 import { tokenFile } from '../../core/common/secret-files.ts';
 import { openLog } from '../../proto/common/log.ts';
-import { runnerId } from '../../runner/machine/runner-id.ts';
+import { storedRunnerId } from '../../runner/machine/runner-id.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { hasDisks, openDisk } from './disk.ts';
 
 const power = suite('power-keys');
 const log = openLog({ role: 'test', level: 'silent' });
 const MAKERS: Record<string, (dataDir: string) => unknown> = {
-  'runner.id': (dataDir) => runnerId(dataDir, log),
+  'runner.id': (dataDir) => storedRunnerId(dataDir, log),
   'runner.token': (dataDir) => tokenFile(join(dataDir, 'keys', 'runner.token')),
   'master.key': (dataDir) => openSealer(join(dataDir, 'keys', 'master.key'), null),
 };

@@ -1,8 +1,10 @@
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { KEEP_ALIVE_MS } from '../../gateway/config.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
 import { until } from '../support/poll.ts';
 import { KEY, openGateway, raw } from './sessions/runner.ts';
 
@@ -154,6 +156,23 @@ test('a request on an open connection while draining is a 503', async () => {
   assert.match(inFlight.text(), /^HTTP\/1\.1 200 [\s\S]*connection: close\r\n/i);
 });
 
+test('a request that came while a process without CPU closes is answered', async () => {
+  const page = { data: [], limit: 20, nextCursor: null };
+  await using gateway = await openGateway({ contexts: { listContexts: async () => page } });
+  const idle = open(gateway.url);
+  const request = `GET /v1/contexts HTTP/1.1\r\nhost: tabern\r\nx-svc-api-key: ${KEY}\r\n\r\n`;
+  idle.socket.write(request);
+  await until(() => idle.text().endsWith('}'));
+  const closed = gateway.close();
+  await turn(); // its notice has begun, and timers are next
+  idle.socket.write(request);
+  const endsAt = performance.now() + 1_000;
+  while (performance.now() < endsAt); // and ends before the request is read
+  await closed;
+  await idle.ended;
+  assert.match(idle.text(), /\}HTTP\/1\.1 503 [\s\S]*connection: close\r\n/i);
+});
+
 /** A connection, all bytes received over it, and its end. */
 function open(url: string) {
   const { hostname, port } = new URL(url);
@@ -191,6 +210,35 @@ test('closing under load fails requests with a 503 only', async () => {
   agent.destroy();
   assert.equal([...new Set(ends)].sort(), ['200', '503']);
   assert.is(ends.filter((end) => end === '503').length, 20, 'each was told once');
+});
+
+test('a service that gives up its port answers the handshakes that wait', async () => {
+  const begun = Promise.withResolvers<void>();
+  const found = Promise.withResolvers<void>();
+  await using gateway = await openGateway({
+    sessions: {
+      async locateSession() {
+        begun.resolve();
+        await found.promise;
+        throw new Fault('RESOURCE_NOT_FOUND', 'No such session.');
+      },
+    },
+  });
+  const client = open(gateway.url);
+  const upgrade = 'connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n';
+  const key = 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
+  client.socket.write(`GET /?signingKey=x HTTP/1.1\r\n${HOST}${upgrade}${key}\r\n`);
+  await begun.promise;
+  let isGiven = false;
+  const given = gateway.giveUp().then(() => {
+    isGiven = true;
+  });
+  await Promise.race([given, pause(2_000)]); // without the handshake it gives up in half a second
+  assert.not(isGiven, 'a handshake waits');
+  found.resolve();
+  await client.ended;
+  assert.match(client.text(), /^HTTP\/1\.1 404 [\s\S]*No such session/);
+  await given;
 });
 
 test('a port in use rejects the start', async () => {

@@ -5,7 +5,7 @@ import { readConfig } from '../../runner/config.ts';
 
 const test = suite('runner/config');
 const read = (env: Record<string, string>) =>
-  readConfig({ TABERN_DATA: '/srv/tabern', TABERN_RUNNER_TOKEN: 'token', ...env });
+  readConfig({ TABERN_DATA: '/srv/tabern', TABERN_RUNNER_TOKEN: 'token'.repeat(7), ...env });
 
 test('sessions have their places and their grace', () => {
   const { sessionsMax, sessionGraceMs, sessionReturnMs, listen } = read({});
@@ -43,9 +43,8 @@ test('a browser’s memory has a limit unless the setting is 0', () => {
 
 test('the address of the session server is one that gateways can dial', () => {
   const listen = (value: string) => read({ TABERN_RUNNER_LISTEN: value }).listen;
-  assert.equal(listen('10.0.0.5:4750'), { host: '10.0.0.5', port: 4750 });
-  assert.equal(listen('runner-1.internal:4750'), { host: 'runner-1.internal', port: 4750 });
-  assert.equal(listen('[fd00::5]:4750'), { host: 'fd00::5', port: 4750 });
+  assert.equal(listen('127.0.0.5:4750'), { host: '127.0.0.5', port: 4750, tls: undefined });
+  assert.equal(listen('[::1]:4750'), { host: '::1', port: 4750, tls: undefined });
   const wrong = ['4750', ':4750', '0.0.0.0:4750', '[::]:4750', '10.0.0.5', '10.0.0.5:0', 'a b:1'];
   for (const value of [...wrong, '10.0.0.5:70000', '10.0.0.5:4750/x', 'http://a:1']) {
     assert.throws(() => listen(value), /TABERN_RUNNER_LISTEN must be host:port/, value);
@@ -62,6 +61,26 @@ test('functions run on warm threads unless fresh is set', () => {
   assert.is(read({}).isolation, 'warm');
   assert.is(read({ TABERN_ISOLATION: 'fresh' }).isolation, 'fresh');
   assert.throws(() => read({ TABERN_ISOLATION: 'none' }), /TABERN_ISOLATION must be one of/);
+});
+
+test('labels are names with values, each once', () => {
+  const labels = (text: string) => read({ TABERN_RUNNER_LABELS: text }).runnerLabels;
+  assert.equal(labels('region=eu, disk=ssd'), [
+    { name: 'region', value: 'eu' },
+    { name: 'disk', value: 'ssd' },
+  ]);
+  const many = Array.from({ length: 21 }, (_, n) => `a${n}=b`).join();
+  for (const text of [
+    'region',
+    'region=',
+    '=eu',
+    'a=b=c',
+    'a=1,a=2',
+    `a=${'b'.repeat(64)}`,
+    many,
+  ]) {
+    assert.throws(() => labels(text), /^TABERN_RUNNER_LABELS must be up to 20 labels/, text);
+  }
 });
 
 test.run();

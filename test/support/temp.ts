@@ -6,8 +6,8 @@ import { dirname, join } from 'node:path';
 export type TempDirectory = { path: string } & AsyncDisposable;
 
 /** `await using dir = tempDirectory()`: an empty 0700 directory, removed with its content. */
-export function tempDirectory(prefix = 'tabern-test-'): TempDirectory {
-  const path = mkdtempSync(join(tmpdir(), prefix));
+export function tempDirectory(prefix = 'tabern-test-', parent = tmpdir()): TempDirectory {
+  const path = mkdtempSync(join(parent, prefix));
   return {
     path,
     async [Symbol.asyncDispose]() {

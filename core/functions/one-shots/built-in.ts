@@ -7,12 +7,12 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { BUNDLE_MAX_BYTES } from '../../../proto/common/limits.ts';
 import { newId } from '../../common/ids.ts';
-import type { BlobFiles } from '../../files/blob-files.ts';
+import type { Blobs } from '../../files/blobs.ts';
 import type { Store } from '../../store/types.ts';
 
 const BUNDLE = new URL('./gen/bundle.mjs', import.meta.url);
 
-type BuiltInDeps = { store: Store; files: BlobFiles; now: () => number };
+type BuiltInDeps = { store: Store; files: Blobs; now: () => number };
 
 /** Returns the version; publishes it once, and again after a failure. */
 export function builtIn(deps: BuiltInDeps): () => Promise<string> {

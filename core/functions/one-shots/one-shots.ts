@@ -18,7 +18,7 @@ import {
 import { Fault, invalidField } from '../../../proto/rpc/errors.ts';
 import { inRange, oneOf } from '../../api/checks.ts';
 import type { ProjectCaller, Service } from '../../api/interceptors.ts';
-import type { BlobFiles } from '../../files/blob-files.ts';
+import type { Blobs } from '../../files/blobs.ts';
 import { builtIn } from './built-in.ts';
 import { checkSelector, type PageRequest, pageParams, sessionParams } from './request.ts';
 import { type RunDeps, runOneShot } from './run.ts';
@@ -52,7 +52,7 @@ const SCALE = { min: 0.1, max: 2 };
 const RANGES = /^\s*\d{1,5}(\s*-\s*\d{1,5})?(\s*,\s*\d{1,5}(\s*-\s*\d{1,5})?){0,99}\s*$/;
 
 export function oneShotService(
-  options: Omit<RunDeps, 'version'> & { files: BlobFiles; searchUrl: string | undefined },
+  options: Omit<RunDeps, 'version'> & { files: Blobs; searchUrl: string | undefined },
 ): Service<typeof OneShotServiceService, ProjectCaller> {
   const deps = { ...options, version: builtIn(options) };
 

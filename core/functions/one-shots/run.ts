@@ -23,7 +23,7 @@ const WAIT_MS = 30_000;
 
 export type RunDeps = NewInvocationDeps & {
   version: () => Promise<string>;
-  quotas: Pick<Quotas, 'checkRoom'>;
+  quotas: Pick<Quotas, 'checkResults'>;
   closing: AbortSignal;
 };
 
@@ -35,7 +35,7 @@ export async function runOneShot(
 ): Promise<OneShot> {
   const { store, now } = deps;
   const { projectId, call } = caller;
-  await deps.quotas.checkRoom(projectId, 'RESULT'); // stored until the caller reads it
+  await deps.quotas.checkResults(projectId); // stored until the caller reads it
   await checkPatterns(deps, projectId, { session, prefix: '' });
   const { timeoutMs } = params;
   const wanted = {

@@ -40,7 +40,9 @@ type Plan = { nextRunAt: number; scheduledFor?: number; outcome?: ScheduleOutcom
 
 /** Disposal waits for runs that are being accepted. */
 export function startSchedules(deps: Deps): AsyncDisposable {
-  const run = (signal: AbortSignal) => runAllDue(deps, signal);
+  const run = async (signal: AbortSignal) => {
+    if (deps.store.isLeader()) await runAllDue(deps, signal);
+  };
   return periodically(PERIOD_MS, run, { log: deps.log, failure: 'running schedules failed' });
 }
 

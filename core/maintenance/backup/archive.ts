@@ -23,6 +23,8 @@ export type Manifest = {
   /** Blobs of the database whose files were missing or damaged. */
   missing: string[];
   hasMasterKey: boolean;
+  /** `s3://bucket/prefix`, which has the blobs: none is in the backup. */
+  bucket?: string;
 };
 
 export type Member = { path: string; size: number; body: () => AsyncIterable<Uint8Array> };

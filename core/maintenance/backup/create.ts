@@ -31,12 +31,14 @@ export type BackupSource = {
   /** Copies the database to that path; returns its blobs. */
   snapshot(path: string): Promise<Snapshot>;
   withMasterKey: boolean;
+  /** `s3://bucket/prefix`; empty when blobs are files. */
+  bucket: string;
   /** Aborts when the client disconnects. */
   signal?: AbortSignal | undefined;
   at: number;
 };
 
-export type BackupPart = { totalBytes: number; missing: string[] } | Buffer;
+export type BackupPart = { totalBytes: number; missing: string[]; bucket: string } | Buffer;
 
 /** Removes the rest of a backup whose process was killed. */
 export async function removeLeft(dataDir: string): Promise<void> {
@@ -45,13 +47,14 @@ export async function removeLeft(dataDir: string): Promise<void> {
 
 /** Yields the total length, then the bytes of the tar. */
 export async function* takeBackup(source: BackupSource): AsyncGenerator<BackupPart> {
-  const { dataDir, signal, at } = source;
+  const { dataDir, bucket, signal, at } = source;
   const folder = join(dataDir, FOLDER);
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { mode: 0o700 });
   try {
     const path = join(folder, DATABASE);
-    const { blobs } = await source.snapshot(path);
+    const named = await source.snapshot(path);
+    const blobs = bucket === '' ? named.blobs : [];
     const { members, missing } = await blobMembers(join(dataDir, 'blobs'), blobs, signal);
     const manifest: Manifest = {
       format: FORMAT,
@@ -61,6 +64,7 @@ export async function* takeBackup(source: BackupSource): AsyncGenerator<BackupPa
       blobs: members.length,
       missing,
       hasMasterKey: source.withMasterKey,
+      ...(bucket !== '' && { bucket }),
     };
     const all = [
       textMember(MANIFEST, `${JSON.stringify(manifest, null, 2)}\n`),
@@ -68,7 +72,7 @@ export async function* takeBackup(source: BackupSource): AsyncGenerator<BackupPa
       ...members,
       ...(source.withMasterKey ? [await masterKey(dataDir)] : []),
     ];
-    yield { totalBytes: sizeOf(all), missing };
+    yield { totalBytes: sizeOf(all), missing, bucket };
     yield* tarOf(all, at);
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -13,6 +13,7 @@ import { syncDirectory } from '../../../proto/common/durable.ts';
 import { ConfigError } from '../../../proto/common/env.ts';
 import { isId } from '../../common/ids.ts';
 import { openSealer } from '../../common/sealer.ts';
+import { MARKER, markBucket, markedBucket } from '../../files/bucket-marker.ts';
 import { DATABASE } from '../../store/database-file.ts';
 import { inspectDatabase } from '../../store/offline.ts';
 import { FORMAT, MANIFEST, MASTER_KEY, type Manifest } from './archive.ts';
@@ -47,6 +48,7 @@ export async function restoreBackup(options: {
     if (masterKey !== undefined) await writeKey(aside, masterKey);
     const hasMasterKey = masterKey !== undefined || manifest.hasMasterKey;
     if (hasMasterKey) checkKey(aside);
+    if (manifest.bucket !== undefined) markBucket(aside, manifest.bucket);
     signal?.throwIfAborted();
     await put(aside, dataDir);
     isDone = true;
@@ -153,7 +155,7 @@ async function check(found: ReadonlyMap<string, Found>, aside: string): Promise<
   for (const { id, size, sha256 } of blobs) {
     if (!isId(id)) throw wrong('its database names a file that is no blob'); // ids become paths
     const file = found.get(`blobs/${id}`);
-    if (file === undefined && missing.has(id)) continue;
+    if (file === undefined && (missing.has(id) || manifest.bucket !== undefined)) continue;
     if (file?.size !== size || file.sha256 !== sha256) throw wrong(`blob ${id} is not whole`);
   }
   const files = [...found.keys()].filter((path) => path.startsWith('blobs/'));
@@ -190,7 +192,8 @@ function checkKey(aside: string): void {
 /** The database last: without it the directory is not yet a data directory. */
 async function put(aside: string, dataDir: string): Promise<void> {
   for (const folder of ['blobs', 'keys', '']) syncDirectory(join(aside, folder));
-  for (const name of ['keys', 'blobs', DATABASE]) {
+  const marker = markedBucket(aside) === '' ? [] : [MARKER];
+  for (const name of ['keys', 'blobs', ...marker, DATABASE]) {
     await rename(join(aside, name), join(dataDir, name));
     syncDirectory(dataDir);
   }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { OperatorServiceService } from '../../../proto/gen/tabern/v1/operators.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { MachineCaller, Service } from '../../api/interceptors.ts';
-import type { BlobFiles } from '../../files/blob-files.ts';
+import type { Blobs } from '../../files/blobs.ts';
 import type { Store } from '../../store/types.ts';
 import { takeBackup } from './create.ts';
 
@@ -11,11 +11,13 @@ const PACKAGE = new URL('../../../package.json', import.meta.url);
 
 export function backupService(options: {
   store: Pick<Store, 'snapshot'>;
-  files: Pick<BlobFiles, 'hold'>;
+  files: Pick<Blobs, 'hold'>;
   dataDir: string;
+  /** As in BackupSource. */
+  bucketName: string;
   now: () => number;
 }): Pick<Service<typeof OperatorServiceService, MachineCaller>, 'createBackup'> {
-  const { store, files, dataDir, now } = options;
+  const { store, files, dataDir, bucketName: bucket, now } = options;
   let isRunning = false;
 
   return {
@@ -32,7 +34,7 @@ export function backupService(options: {
       try {
         await using _ = files.hold();
         const { signal } = call;
-        const source = { dataDir, version: version(), withMasterKey, signal, at: now() };
+        const source = { dataDir, bucket, version: version(), withMasterKey, signal, at: now() };
         for await (const part of takeBackup({ ...source, snapshot: store.snapshot })) {
           signal.throwIfAborted();
           yield Buffer.isBuffer(part)

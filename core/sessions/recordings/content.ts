@@ -6,7 +6,7 @@
 
 import type { ReadBlobResponse } from '../../../proto/gen/tabern/v1/blobs.pb.ts';
 import { Fault, invalidField, notFound } from '../../../proto/rpc/errors.ts';
-import type { BlobFiles } from '../../files/blob-files.ts';
+import type { Blobs } from '../../files/blobs.ts';
 import { isDamage, type Stored } from '../../files/checked-bytes.ts';
 import type { RecordingPart } from '../../store/types/recordings.ts';
 import type { Store } from '../../store/types.ts';
@@ -15,7 +15,7 @@ import { mp4Index } from './mp4-index.ts';
 
 type Options = {
   store: Pick<Store, 'listRecordingParts'>;
-  files: Pick<BlobFiles, 'readRange'>;
+  files: Pick<Blobs, 'readRange'>;
   links: Pick<RecordingLinks, 'read'>;
 };
 

@@ -5,19 +5,16 @@
  *   or FAILED without any part
  * The video is stored in any case: a request only changes what is shown.
  */
-import { access } from 'node:fs/promises';
-import type { AddRecordingRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
+
 import type {
   RecordingDownload,
   SessionServiceService,
 } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
 import { Fault, invalidField, notFound } from '../../../proto/rpc/errors.ts';
-import { checkAdded, inRange } from '../../api/checks.ts';
+import { LATE_MS } from '../../api/checks.ts';
 import type { ProjectCaller, Service } from '../../api/interceptors.ts';
 import { openRate } from '../../common/rate-limit.ts';
-import { cutUtf8 } from '../../delivery/envelope.ts';
-import type { BlobFiles } from '../../files/blob-files.ts';
-import type { Quotas } from '../../projects/quotas.ts';
+import type { Blobs } from '../../files/blobs.ts';
 import type { RecordingRow } from '../../store/types/recordings.ts';
 import type { SessionRow } from '../../store/types/sessions.ts';
 import type { Store } from '../../store/types.ts';
@@ -38,7 +35,7 @@ type ReplayNames = 'getRecording' | 'listReplays' | 'getReplay';
 
 type RecordingOptions = {
   store: Store;
-  files: Pick<BlobFiles, 'path'>;
+  files: Pick<Blobs, 'exists'>;
   links: Pick<RecordingLinks, 'part' | 'file'>;
   now: () => number;
   /** Retention in days, from the session's end. */
@@ -162,9 +159,10 @@ async function checkStore(
   for (const { pageId } of rows.filter(({ segments }) => segments > 0)) {
     const [part] = await store.listRecordingParts({ sessionId, projectId, pageId });
     if (part === undefined) continue;
-    await access(files.path(part.blobId)).catch((error: unknown) => {
+    const isStored = await files.exists(part.blobId).catch((error: unknown) => {
       throw unreadable(error);
     });
+    if (!isStored) throw unreadable(new Error(`no file of the blob ${part.blobId}`));
   }
 }
 
@@ -182,57 +180,4 @@ function toDownload(
     completedAt: new Date(Math.max(lastAt, requestedAt)),
   } as const;
   return { ...shown, ...done, downloadUrl: url() };
-}
-
-/** Source: runners.proto. */
-export const LATE_MS = 600_000;
-/** Three digits. Source: proto/spec/sessions.md 8. */
-const PAGE_MAX = 999;
-/** Ours: segments have some seconds, sessions six hours at most. */
-const NUMBER_MAX = 100_000;
-/** In bytes. Ours: the URL is only shown. */
-const URL_MAX_BYTES = 2 << 10;
-/** In milliseconds. Ours: longer than any session. */
-const OFFSET_MAX_MS = 7 * 3_600_000;
-
-type Options = {
-  store: Pick<Store, 'addRecording' | 'findLease'>;
-  quotas: Pick<Quotas, 'checkRoom'>;
-  now: () => number;
-};
-
-/**
- * For runners. Throws LEASE_LOST, INVALID_FIELD for a blob that the lease may not add, or
- * QUOTA_EXCEEDED for a page without any stored part.
- */
-export async function addRecording(
-  { store, quotas, now }: Options,
-  request: AddRecordingRequest,
-): Promise<Record<string, never>> {
-  const { leaseId, pageId, number, blobId = null, url, complete } = request;
-  if (pageId > PAGE_MAX) throw invalidField('pageId', `must be at most ${PAGE_MAX}.`);
-  if (number > NUMBER_MAX) throw invalidField('number', `must be at most ${NUMBER_MAX}.`);
-  if (blobId === null && !complete) {
-    const lease = await store.findLease(leaseId);
-    if (lease) await quotas.checkRoom(lease.projectId, 'RECORDING');
-  }
-  const at = now();
-  const added = await store.addRecording({
-    leaseId,
-    pageId,
-    number,
-    blobId,
-    complete,
-    at,
-    endedAfter: at - LATE_MS,
-    startMs: offsetOf('startMs', request.startMs),
-    endMs: offsetOf('endMs', request.endMs),
-    url: cutUtf8(url, URL_MAX_BYTES),
-  });
-  checkAdded(added, { leaseId, what: 'recording' });
-  return {};
-}
-
-function offsetOf(field: string, ms: number): number {
-  return Math.round(inRange(field, ms, { max: OFFSET_MAX_MS }));
 }

@@ -110,7 +110,7 @@ export function buildTransitions(
     isPending: builds.isPending,
     endedBy: builds.endedBy,
     /** To RUNNING; returns its expiry. Undefined when it was not PENDING. */
-    *start(id: string, at: number): Steps<number | undefined> {
+    *start({ id }: { id: string }, at: number): Steps<number | undefined> {
       const row = yield* builds.start({ id, at, expiresAt: at + BUILD_TIMEOUT_MS });
       if (row) yield* emitEvent(events, tx, buildEvent('running', row, []));
       return row?.expiresAt;

@@ -10,7 +10,7 @@ import type {
   NewContext,
   Replaced,
 } from '../types/contexts.ts';
-import type { Owned } from '../types/rows.ts';
+import type { LateLease, Owned } from '../types/rows.ts';
 import type { StorageStatements } from './files.ts';
 import type { InSteps, Read, Steps, Transaction } from './steps.ts';
 
@@ -28,6 +28,7 @@ export type ContextStatements = {
   remove(wanted: Owned & { at: number }): Read<boolean>;
   /** The session of the lease's work. `seq`: `saveSeq` when the work was leased. */
   workOf(leaseId: string): Read<ContextWork | undefined>;
+  lateWorkOf(wanted: LateLease): Read<ContextWork | undefined>;
   /** Whether the blob is a CONTEXT of the project that no context has as its content. */
   isFree(wanted: { blobId: string; projectId: string }): Read<boolean>;
   /** `savedBy`: the session of the save; null for an upload. */
@@ -92,11 +93,15 @@ export function contextOperations(
       if (!before || !(yield* contexts.remove(wanted))) return undefined;
       return { dropped: yield* drop([before.blobId]) };
     },
-    *saveContext({ leaseId, blobId, at }) {
-      const work = yield* contexts.workOf(leaseId);
+    *saveContext({ leaseId, endedAfter, blobId, at }) {
+      const live = yield* contexts.workOf(leaseId);
+      const work = live ?? (yield* contexts.lateWorkOf({ leaseId, endedAfter }));
       if (!work) return { outcome: 'lost' };
       const { contextId: id, projectId, persist, seq, sessionId: savedBy } = work;
       if (id === null || persist !== 1) return { outcome: 'refused' };
+      const before = live ? undefined : yield* contexts.content({ id, projectId });
+      const isOlder = before && before.blobId !== blobId && before.saveSeq > seq;
+      if (isOlder) return { outcome: 'lost' };
       return yield* replace({ id, projectId, blobId, seq, savedBy, at });
     },
     *replaceContext(wanted) {

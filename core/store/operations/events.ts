@@ -20,13 +20,18 @@ export type EventStatements = {
     type: string,
   ): Read<{ id: string; status: 'enabled' | 'disabled' }[]>;
   hasListener(projectId: string, at: number): Read<boolean>;
-  /** False when the resource has an event of that type already. */
-  insertEvent(event: EventRow): Read<boolean>;
-  insertPending(eventId: string, webhookId: string, at: number): void;
-  insertSkipped(eventId: string, webhookId: string, at: number): void;
+  /**
+   * The event and its deliveries, `pending` or `skipped`. False and nothing when the resource has
+   * an event of that type already.
+   */
+  insert(event: EventRow, deliveries: readonly NewDelivery[]): Read<boolean>;
+  /** Counts for the console. */
+  countSkipped(webhookId: string, at: number): void;
   /** The webhook has a delivery that is due at `at`. */
   setDue(webhookId: string, at: number): void;
 };
+
+export type NewDelivery = { webhookId: string; state: 'pending' | 'skipped' };
 
 /** `body`: its envelope. */
 export type EventRow = Omit<Event, 'data'> & { body: Buffer };
@@ -35,31 +40,80 @@ export type NewEvent = Omit<Event, 'id'>;
 
 /** Writes the event. A second event of the same type for the same resource is ignored. */
 export function* emitEvent(events: EventStatements, tx: Transaction, event: NewEvent): Steps<void> {
-  const { type, projectId, at } = event;
-  const subscribed = yield* events.subscribed(projectId, type);
-  const hasListener = yield* events.hasListener(projectId, at);
-  if (subscribed.length === 0 && !hasListener) return;
+  const receivers = yield* receiversOf(events, event);
+  if (receivers === undefined) return;
+  if (yield* insertEvent(events, event, receivers)) notify(events, tx, event, receivers);
+}
 
+/**
+ * As `emitEvent`, for the transition of a resource, which it makes once. The event is made where
+ * somebody receives it; undefined for none.
+ */
+export function* emitTransition(
+  events: EventStatements,
+  tx: Transaction,
+  moment: Pick<NewEvent, 'type' | 'projectId' | 'at'>,
+  eventOf: () => Steps<NewEvent | undefined>,
+): Steps<void> {
+  const receivers = yield* receiversOf(events, moment);
+  const event = receivers && (yield* eventOf());
+  if (!event) return;
+  insertEvent(events, event, receivers);
+  notify(events, tx, event, receivers);
+}
+
+type Receivers = { deliveries: NewDelivery[]; hasListener: boolean };
+
+/** Undefined when nobody receives events of the type. */
+function* receiversOf(
+  events: EventStatements,
+  { type, projectId, at }: Pick<NewEvent, 'type' | 'projectId' | 'at'>,
+): Steps<Receivers | undefined> {
+  const [subscribed, listening] = [
+    events.subscribed(projectId, type),
+    events.hasListener(projectId, at),
+  ];
+  const webhooks = yield* subscribed;
+  const hasListener = yield* listening;
+  if (webhooks.length === 0 && !hasListener) return undefined;
+  const deliveries = webhooks.map(({ id, status }): NewDelivery => {
+    return { webhookId: id, state: status === 'enabled' ? 'pending' : 'skipped' };
+  });
+  return { deliveries, hasListener };
+}
+
+function insertEvent(
+  events: EventStatements,
+  event: NewEvent,
+  { deliveries }: Receivers,
+): Read<boolean> {
   const id = newId();
-  const body = envelope({ ...event, id });
-  if (!(yield* events.insertEvent({ ...event, id, body }))) return;
+  return events.insert({ ...event, id, body: envelope({ ...event, id }) }, deliveries);
+}
+
+/** After the event was written. */
+function notify(
+  events: EventStatements,
+  tx: Transaction,
+  { projectId, at }: NewEvent,
+  { deliveries, hasListener }: Receivers,
+): void {
   if (hasListener) tx.wake(`events:${projectId}`);
-  for (const webhook of subscribed) {
-    if (webhook.status === 'enabled') {
-      events.insertPending(id, webhook.id, at);
-      events.setDue(webhook.id, at);
-    } else {
-      events.insertSkipped(id, webhook.id, at);
-    }
+  for (const { webhookId, state } of deliveries) {
+    if (state === 'pending') events.setDue(webhookId, at);
+    else events.countSkipped(webhookId, at);
   }
-  if (subscribed.some((webhook) => webhook.status === 'enabled')) tx.wake('deliveries');
+  if (deliveries.some(({ state }) => state === 'pending')) tx.wake('deliveries');
+}
+
+type InvocationStep = 'pending' | 'running' | 'completed' | 'failed';
+
+export function invocationType(step: InvocationStep): string {
+  return `functions.invocations.${step}`;
 }
 
 /** The invocation as GET returns it, without its params and logs. */
-export function invocationEvent(
-  step: 'pending' | 'running' | 'completed' | 'failed',
-  row: InvocationRow,
-): NewEvent {
+export function invocationEvent(step: InvocationStep, row: InvocationRow): NewEvent {
   const { id, projectId, params: _, timeoutMs: __, results, cause, ...shown } = row;
   const { scheduleId, scheduledFor, ...rest } = shown;
   const data: Record<string, unknown> = { id, ...rest, ...timesOf(row) };
@@ -70,7 +124,7 @@ export function invocationEvent(
   if (scheduleId !== null && scheduledFor !== null) {
     data['trigger'] = { type: 'schedule', scheduleId, scheduledFor: iso(scheduledFor) };
   }
-  const type = `functions.invocations.${step}`;
+  const type = invocationType(step);
   return { type, resourceId: id, projectId, data, at: row.updatedAt };
 }
 

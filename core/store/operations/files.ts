@@ -13,12 +13,14 @@ import type {
   DownloadRow,
   ExtensionOps,
   ExtensionRow,
+  QuotaName,
   Stored,
   StoredKind,
   Within,
 } from '../types/files.ts';
-import type { RecordingOps, RecordingPart } from '../types/recordings.ts';
-import type { Owned } from '../types/rows.ts';
+import type { LeaseOps } from '../types/leases.ts';
+import type { NewPart, NewRecording, RecordingOps, RecordingPart } from '../types/recordings.ts';
+import type { LateLease, Owned } from '../types/rows.ts';
 import { downloadEvent, type EventStatements, emitEvent, recordingEvent } from './events.ts';
 import type { InSteps, Read, Steps, Transaction } from './steps.ts';
 
@@ -39,11 +41,14 @@ export type BlobStatements = {
 export type StorageStatements = {
   /** Undefined when it never stored that kind. */
   stored(projectId: string, kind: StoredKind): Read<Omit<Stored, 'kind'> | undefined>;
+  /** Undefined when its operator has set none. */
+  quota(projectId: string, quota: QuotaName): Read<number | undefined>;
 };
 
 export type DownloadStatements = {
   /** The session of the lease's work. */
   sessionOf(leaseId: string): Read<LeasedSession | undefined>;
+  lateSessionOf(wanted: LateLease): Read<LeasedSession | undefined>;
   /** The session of the download that has the blob. */
   ownerOf(blobId: string): Read<string | undefined>;
   insert(download: DownloadRow): void;
@@ -66,21 +71,25 @@ export type CertificateStatements = {
   insert(certificate: NewCertificate): Read<CertificateRow>;
 };
 
-type Arrival = Parameters<RecordingOps['addRecording']>[0];
-type NewRecording = Omit<Arrival, 'complete' | 'endedAfter'> & LeasedSession;
+type Page = Omit<NewRecording, 'parts' | 'complete'> & LeasedSession & { at: number };
+type PlacedPart = Omit<RecordingPart, 'sha256'> & { sessionId: string; pageId: number };
+type Place = LeasedSession & { pageId: number };
 
 export type RecordingStatements = {
   /** The session of the lease's work. */
   sessionOf(leaseId: string): Read<LeasedSession | undefined>;
-  /** The session of the lease's recordings, if it ended later than `endedAfter`. */
-  lateSessionOf(wanted: { leaseId: string; endedAfter: number }): Read<LeasedSession | undefined>;
+  /** Given up, or ended with recordings under the lease. */
+  lateSessionOf(wanted: LateLease): Read<LeasedSession | undefined>;
+  givenUpUnder(lease: LateLease): Read<LeasedSession | undefined>;
   /** The part that has the blob. */
   ownerOf(
     blobId: string,
   ): Read<(Pick<RecordingPart, 'number'> & { sessionId: string; pageId: number }) | undefined>;
   /** Inserts or updates the page. */
-  savePage(page: NewRecording & { completedAt: number | null }): void;
-  insertPart(part: NewRecording & { size: number }): void;
+  savePage(page: Page & { completedAt: number | null }): void;
+  insertPart(part: PlacedPart): void;
+  /** Waits for an operation that ends the session at the same time. */
+  lockSession(sessionId: string): void;
   /** Whether the session has ended and all its recordings are complete. */
   isRecorded(sessionId: string): Read<boolean>;
 };
@@ -94,6 +103,7 @@ export type FileStatements = {
   events: EventStatements;
 };
 
+const MIB = 1 << 20;
 /** Removed together with an extension: it, and the backlog of a minute. */
 const PURGED_AT_ONCE = 100;
 
@@ -113,9 +123,9 @@ export function fileOperations(
       blobs.insert(blob);
       return 'added';
     },
-    *addDownload({ leaseId, at, ...download }) {
+    *addDownload({ leaseId, endedAfter, at, ...download }) {
       const { blobId } = download;
-      const session = yield* downloads.sessionOf(leaseId);
+      const session = yield* sessionOf(downloads, { leaseId, endedAfter });
       if (!session) return 'lost';
       const { sessionId, projectId } = session;
       const owner = yield* downloads.ownerOf(blobId);
@@ -167,39 +177,67 @@ function* fullness(
   return undefined;
 }
 
+type RecordingParts = Pick<FileStatements, 'blobs' | 'events' | 'storage'> & {
+  recordings: RecordingStatements;
+};
+
 /**
  * Recordings arrive under the lease of their session's work. Its id stays with them, so that parts
- * that were not encoded at the session's end can arrive later.
+ * that were not encoded at the session's end can arrive later. The bytes of a part arrive before:
+ * its blob's row is written with the part, or was written with the bytes.
  */
 export function recordingOperations(
-  {
-    recordings,
-    blobs,
-    events,
-  }: Pick<FileStatements, 'blobs' | 'events'> & {
-    recordings: RecordingStatements;
-  },
+  { recordings, blobs, events, storage }: RecordingParts,
   tx: Transaction,
-): InSteps<Pick<RecordingOps, 'addRecording' | 'findRecordingLease'>> {
+): InSteps<Pick<RecordingOps, 'addRecording'> & Pick<LeaseOps, 'findLateSession'>> {
+  /** Parts and blobs without a row; undefined when the session may not have one of them. */
+  function* newOf(parts: readonly NewPart[], { sessionId, projectId, pageId }: Place) {
+    const added: NewPart[] = [];
+    const stored = new Map<string, BlobRow>();
+    for (const part of parts) {
+      const { blob, number } = part;
+      if (blob.projectId !== projectId || blob.kind !== 'RECORDING') return undefined;
+      if (stored.has(blob.id)) return undefined;
+      const owner = yield* recordings.ownerOf(blob.id);
+      const isSamePage = owner?.sessionId === sessionId && owner.pageId === pageId;
+      if (owner && !(isSamePage && owner.number === number)) return undefined;
+      if (!owner) added.push(part);
+      const { id: blobId, kind } = blob;
+      if (!(yield* blobs.find({ blobId, projectId, kind }))) stored.set(blobId, blob);
+    }
+    return { added, stored: [...stored.values()] };
+  }
+
+  /** The project's quota in MiB, when it has no room. */
+  function* fullMib(projectId: string, bytes: number, quota: Within): Steps<number | undefined> {
+    const own = yield* storage.quota(projectId, 'recordingMib');
+    const maxBytes = own === undefined ? quota.maxBytes : own * MIB;
+    if (yield* hasRoom(storage, { projectId, bytes }, { ...quota, maxBytes })) return undefined;
+    return maxBytes / MIB;
+  }
+
   return {
-    *addRecording({ complete, endedAfter, ...wanted }) {
-      const { leaseId, blobId, pageId, number, at } = wanted;
-      const session =
-        (yield* recordings.sessionOf(leaseId)) ??
-        (yield* recordings.lateSessionOf({ leaseId, endedAfter }));
+    *addRecording({ parts, complete, quota, endedAfter, ...wanted }) {
+      const { leaseId, at } = wanted;
+      const session = yield* sessionOf(recordings, { leaseId, endedAfter });
       if (!session) return 'lost';
-      const { sessionId, projectId } = session;
-      const page = { ...wanted, ...session, completedAt: complete ? at : null };
-      if (blobId === null) {
-        recordings.savePage(page);
-      } else {
-        const blob = yield* blobs.find({ blobId, projectId, kind: 'RECORDING' });
-        if (!blob) return 'refused';
-        const owner = yield* recordings.ownerOf(blobId);
-        const isSamePage = owner?.sessionId === sessionId && owner.pageId === pageId;
-        if (owner && !(isSamePage && owner.number === number)) return 'refused';
-        recordings.savePage(page);
-        if (!owner) recordings.insertPart({ ...page, size: blob.size });
+      const page = { ...wanted, ...session };
+      const { sessionId, projectId, pageId } = page;
+      const found = yield* newOf(parts, page);
+      if (!found) return 'refused';
+      const bytes = found.stored.reduce((sum, { size }) => sum + size, 0);
+      const isStart = parts.length === 0 && !complete;
+      if (isStart || found.stored.length > 0) {
+        const limit = yield* fullMib(projectId, Math.max(bytes, 1), quota);
+        if (limit !== undefined) return { fullMib: limit };
+      }
+      // its end and that of its recording: one of both sees the other, and makes the event
+      if (complete) recordings.lockSession(sessionId);
+      for (const blob of found.stored) blobs.insert(blob);
+      recordings.savePage({ ...page, completedAt: complete ? at : null });
+      for (const { blob, ...part } of found.added) {
+        const { id: blobId, size } = blob;
+        recordings.insertPart({ ...part, sessionId, pageId, blobId, size });
       }
       tx.crashPoint('add-recording');
       if (complete && (yield* recordings.isRecorded(sessionId))) {
@@ -207,10 +245,18 @@ export function recordingOperations(
       }
       return 'added';
     },
-    *findRecordingLease(wanted) {
-      return (yield* recordings.lateSessionOf(wanted))?.projectId;
+    *findLateSession({ isRecording, ...lease }) {
+      return yield* isRecording ? recordings.lateSessionOf(lease) : recordings.givenUpUnder(lease);
     },
   };
+}
+
+/** The session of the lease's work, also for some minutes after its end. */
+function* sessionOf(
+  files: Pick<DownloadStatements, 'sessionOf' | 'lateSessionOf'>,
+  { leaseId, endedAfter }: LateLease,
+): Steps<LeasedSession | undefined> {
+  return (yield* files.sessionOf(leaseId)) ?? (yield* files.lateSessionOf({ leaseId, endedAfter }));
 }
 
 /** Whether the project may store that many bytes more. */

@@ -16,23 +16,23 @@ import type {
 import type { InvocationOutcome } from '../types/leases.ts';
 import type { Owned } from '../types/rows.ts';
 import type { SessionStatus } from '../types/sessions.ts';
-import { type EventStatements, emitEvent, invocationEvent } from './events.ts';
+import { type EventStatements, emitTransition, invocationEvent, invocationType } from './events.ts';
 import type { Queue } from './queue.ts';
-import type { SessionTransitions } from './sessions/sessions.ts';
-import type { InSteps, Read, Steps, Transaction } from './steps.ts';
+import type { SessionEnd, SessionTransitions } from './sessions/sessions.ts';
+import { type InSteps, known, type Read, type Steps, type Transaction } from './steps.ts';
 import { keyMismatch } from './texts.ts';
+
+type StoredInvocation = Omit<NewInvocation, 'trigger' | 'idempotency'> & {
+  expiresAt: number;
+  scheduleId: string | null;
+  scheduledFor: number | null;
+};
 
 export type InvocationStatements = {
   /** Whether the version's function was not deleted. */
   isRunnable(versionId: string): Read<boolean>;
   /** PENDING. */
-  insert(
-    invocation: Omit<NewInvocation, 'trigger'> & {
-      expiresAt: number;
-      scheduleId: string | null;
-      scheduledFor: number | null;
-    },
-  ): Read<InvocationRow>;
+  insert(invocation: StoredInvocation): void;
   /** Of a function that was not deleted. */
   read(wanted: Owned): Read<InvocationRow | undefined>;
   isPending(id: string): Read<boolean>;
@@ -83,18 +83,17 @@ export function acceptance(
       const { idempotency, trigger, ...made } = wanted;
       const { id, projectId, sessionId, sessionParams, waitUntil, at } = made;
       const { queueMax, traceparent } = made;
-      if (idempotency) {
-        const key = { ...idempotency, projectId, at };
-        const earlier = yield* findIdempotent(keys, statements, key);
-        if (earlier) return earlier;
-      }
+      const counters = queue.countersOf({ kind: 'invocation', projectId });
+      const key = idempotency && { ...idempotency, projectId, at };
+      const sameKey = key && keys.find(key);
       // the service read the version before this transaction
-      if (!(yield* statements.isRunnable(wanted.versionId))) {
-        throw notFound('Function', wanted.functionId);
-      }
+      const runnable = statements.isRunnable(wanted.versionId);
+      const earlier = key && (yield* findIdempotent(keys, statements, key, sameKey));
+      if (earlier) return earlier;
+      if (!(yield* runnable)) throw notFound('Function', wanted.functionId);
       const expiresAt = at + wanted.timeoutMs;
       const place = { expiresAt: waitUntil, queueMax, traceparent, at };
-      yield* queue.add({ id, kind: 'invocation', projectId, ...place });
+      yield* queue.add({ id, kind: 'invocation', projectId, ...place }, counters);
       const session = { keepAlive: false, extensionId: null, timeoutMs: null };
       yield* sessions.open({
         ...made,
@@ -104,21 +103,53 @@ export function acceptance(
         expiresAt,
       });
       const { scheduleId = null, scheduledFor = null } = trigger ?? {};
-      const row = yield* statements.insert({ ...made, expiresAt, scheduleId, scheduledFor });
+      const stored = { ...made, expiresAt, scheduleId, scheduledFor };
+      statements.insert(stored);
       if (idempotency) keys.insert({ ...idempotency, projectId, invocationId: id });
       tx.crashPoint('accept-invocation');
-      yield* emit('pending', row);
+      const row = newRow(stored);
+      yield* emit('pending', { projectId, at }, () => known(row));
       return row;
     },
   };
 }
 
+/** As stored. */
+function newRow(stored: StoredInvocation): InvocationRow {
+  const { id, projectId, functionId, versionId, sessionId, region, params, at, ...rest } = stored;
+  return {
+    id,
+    projectId,
+    functionId,
+    versionId,
+    sessionId,
+    region,
+    status: 'PENDING',
+    params,
+    results: null,
+    cause: null,
+    timeoutMs: rest.timeoutMs,
+    createdAt: at,
+    updatedAt: at,
+    startedAt: null,
+    endedAt: null,
+    expiresAt: rest.expiresAt,
+    scheduleId: rest.scheduleId,
+    scheduledFor: rest.scheduledFor,
+  };
+}
+
 export type InvocationEnd = {
   id: string;
+  projectId: string;
+  /** Of its session, if it is known. */
+  sessionId?: string | null;
   outcome: InvocationOutcome;
   /** The lease whose runner reported the end; null when core itself ends it. */
   leaseId: string | null;
   sessionStartedAt: number | null;
+  /** Of its session, when core itself ends it. */
+  late?: Pick<SessionEnd, 'leaseId' | 'isGivenUp'>;
   /** JSON, of a runner's report. */
   steps?: string | undefined;
   at: number;
@@ -135,16 +166,17 @@ export function invocationTransitions(
     isPending: statements.isPending,
     endedBy: statements.endedBy,
     /** To RUNNING; returns its expiry. Undefined when it was not PENDING. */
-    *start(id: string, at: number): Steps<number | undefined> {
+    *start({ id, projectId }: Owned, at: number): Steps<number | undefined> {
       const row = yield* statements.start({ id, at });
       if (!row) return undefined;
-      yield* sessions.start({ id: row.sessionId, at, expiresAt: row.expiresAt });
-      yield* emit('running', row);
-      return row.expiresAt;
+      const { sessionId, expiresAt } = row;
+      yield* sessions.start({ id: sessionId, projectId, startedAt: at, expiresAt, at });
+      yield* emit('running', { projectId, at }, () => known(row));
+      return expiresAt;
     },
-    *end({ id, outcome, leaseId, sessionStartedAt, steps, at }: InvocationEnd): Steps<void> {
+    *end({ id, projectId, outcome, leaseId, steps, at, ...end }: InvocationEnd): Steps<void> {
       const isSuccess = outcome.kind === 'success';
-      const ended = yield* statements.end({
+      const ending = statements.end({
         id,
         status: isSuccess ? 'COMPLETED' : 'FAILED',
         results: isSuccess ? outcome.results : null,
@@ -153,11 +185,16 @@ export function invocationTransitions(
         leaseId,
         at,
       });
-      const row = must(ended, 'open invocation of a job');
+      const isOpen = (row: InvocationRow | undefined) => must(row, 'open invocation of a job');
+      tx.later(ending, isOpen);
       tx.crashPoint('end-invocation');
-      const status = sessionEnd(outcome);
-      yield* sessions.end({ id: row.sessionId, status, startedAt: sessionStartedAt, at });
-      yield* emit(isSuccess ? 'completed' : 'failed', row);
+      const sessionId = end.sessionId ?? isOpen(yield* ending).sessionId;
+      const ofSession = { status: sessionEnd(outcome), startedAt: end.sessionStartedAt };
+      yield* sessions.end({ id: sessionId, projectId, ...ofSession, ...end.late, at });
+      const step = isSuccess ? 'completed' : 'failed';
+      yield* emit(step, { projectId, at }, function* () {
+        return isOpen(yield* ending);
+      });
       tx.wake(`invocation:${id}`);
     },
   };
@@ -165,10 +202,16 @@ export function invocationTransitions(
 
 /** A one-shot has no event: its caller waits for its answer. */
 function emitter(events: EventStatements, tx: Transaction) {
-  return function* (step: Parameters<typeof invocationEvent>[0], row: InvocationRow): Steps<void> {
-    if (row.functionId !== BUILT_IN.functionId) {
-      yield* emitEvent(events, tx, invocationEvent(step, row));
-    }
+  return (
+    step: Parameters<typeof invocationEvent>[0],
+    moment: { projectId: string; at: number },
+    rowOf: () => Steps<InvocationRow>,
+  ): Steps<void> => {
+    const type = invocationType(step);
+    return emitTransition(events, tx, { ...moment, type }, function* () {
+      const row = yield* rowOf();
+      return row.functionId === BUILT_IN.functionId ? undefined : invocationEvent(step, row);
+    });
   };
 }
 
@@ -190,9 +233,10 @@ function* findIdempotent(
   keys: KeyStatements,
   invocations: { read(wanted: Owned): Read<InvocationRow | undefined> },
   wanted: IdempotencyKey & { projectId: string; at: number },
+  reading = keys.find(wanted),
 ): Steps<InvocationRow | undefined> {
-  const { projectId, key, requestHash, at } = wanted;
-  const found = yield* keys.find({ projectId, key, at });
+  const { projectId, requestHash } = wanted;
+  const found = yield* reading;
   if (!found) return undefined;
   if (Buffer.compare(found.requestHash, requestHash) !== 0) throw keyMismatch();
   const id = found.invocationId;

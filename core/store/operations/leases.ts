@@ -2,23 +2,26 @@
  * Leases. A job is `ready`, or `running` under one lease of one live runner instance. Its work
  * stays PENDING until that instance renews the lease, which confirms the arrival of the offer. A
  * lease that expires before the first renewal is undone, and the work waits again. A lease that
- * expires later without an outcome fails its work: a handler has side effects that core cannot see,
- * so it never runs twice. A session is RUNNING when its Chrome is ready: sessions/lifecycle.ts.
- * States: LEASE in states.ts.
- *   ready --lease--> offered --renew--> running --complete--> gone;  running --silence--> gone
+ * expires later is still renewed when its runner reports: the work goes on without core. When the
+ * runner has not reported for long (`lostAfterMs`), the work fails: a handler has side effects that
+ * core cannot see, so it never runs twice. A session is RUNNING when its Chrome is ready:
+ * sessions/lifecycle.ts. States: LEASE in states.ts.
+ *   ready --lease--> offered --renew--> running --complete--> gone
+ *   running --long silence--> gone
  *   offered --silence, caller left--> ready
  */
 import type { Holder, LeasedWork, LeaseOps } from '../types/leases.ts';
 import type { BuildTransitions } from './builds.ts';
 import { outcomeFor } from './functions/cancel.ts';
 import type { InvocationTransitions } from './invocations.ts';
-import { ENDING_GRACE_MS, type Job, type Queue } from './queue.ts';
+import { ENDING_GRACE_MS, type HeldJob, type Job, type Queue } from './queue.ts';
 import type { HandoffTransitions } from './sessions/handoffs.ts';
 import type { SessionTransitions } from './sessions/sessions.ts';
 import type { InSteps, Read, Steps, Transaction } from './steps.ts';
 import {
   BROWSER_NOT_READY,
   type Cause,
+  instanceDraining,
   NO_RUNNER,
   NOT_ENDED_IN_TIME,
   RUNNER_LOST,
@@ -31,10 +34,12 @@ export type LeaseStatements = {
   register(runner: Holder & { address: string | null; at: number }): void;
   /** Jobs that run under leases of other instances of the runner. */
   heldByOthers(holder: Holder): Read<Job[]>;
-  /** Undefined when the instance does not hold it. */
-  renew(lease: Holder & { leaseId: string; leaseUntil: number }): Read<Job | undefined>;
-  /** Jobs whose lease has expired. */
-  unrenewed(wanted: { at: number; max: number }): Read<Job[]>;
+  /** The instance leases no more work. */
+  drain(holder: Holder & { at: number }): void;
+  /** Those that the instance holds. */
+  renew(leases: Holder & { leaseIds: string[]; leaseUntil: number }): Read<HeldJob[]>;
+  /** Jobs whose lease has expired: before `lostBefore`, or before `at` when their work waits. */
+  unrenewed(wanted: { at: number; lostBefore: number; max: number }): Read<Job[]>;
   /** Jobs whose own time has expired, leased or not. */
   expired(wanted: { at: number; max: number }): Read<Job[]>;
   /**
@@ -73,28 +78,36 @@ export function holderOperations(deps: LeaseDeps): InSteps<Pick<LeaseOps, Holder
     },
     *registerRunner(runner) {
       leases.register({ ...runner, address: runner.address ?? null });
-      return yield* loseAll(yield* leases.heldByOthers(runner), runner.at);
+      const jobs = yield* leases.heldByOthers(runner);
+      // no late files: whatever an older instance sends is refused
+      return yield* loseAll(
+        jobs.map((job) => ({ ...job, leaseId: null })),
+        runner.at,
+      );
     },
-    *renewLeases({ leaseIds, leaseMs, at, ...holder }) {
-      yield* queue.checkLive(holder);
-      const renewed: string[] = [];
-      for (const leaseId of leaseIds) {
-        const job = yield* leases.renew({ ...holder, leaseId, leaseUntil: at + leaseMs });
-        if (!job) continue;
-        yield* start(job, at);
-        renewed.push(leaseId);
+    *renewLeases({ leaseIds, isDraining = false, leaseMs, at, ...holder }) {
+      const instance = queue.instance(holder);
+      const renewing = leases.renew({ ...holder, leaseIds, leaseUntil: at + leaseMs });
+      const { drainedAt } = yield* queue.liveInstance(holder, instance);
+      if (isDraining && drainedAt === null) {
+        leases.drain({ ...holder, at });
+        queue.wakeAll();
       }
-      return renewed;
+      const jobs = yield* renewing;
+      for (const job of jobs) yield* start(job, at);
+      const renewed = new Set(jobs.map(({ leaseId }) => leaseId));
+      return leaseIds.filter((leaseId) => renewed.has(leaseId));
     },
     *findLease(leaseId) {
       const job = yield* queue.findByLease(leaseId);
       return job && { kind: job.kind, id: job.id, projectId: job.projectId };
     },
-    *sweepWork({ at, max }) {
+    *sweepWork({ at, lostAfterMs = 0, max }) {
       const over = yield* leases.expired({ at, max });
       for (const job of over) yield* fail(job, overdue(job, yield* isWaiting(job)), at);
       yield* handoffs.expireDue({ at, max });
-      const unrenewed = yield* leases.unrenewed({ at, max: max - over.length });
+      const late = { at, lostBefore: at - lostAfterMs, max: max - over.length };
+      const unrenewed = yield* leases.unrenewed(late);
       return over.length + (yield* loseAll(unrenewed, at));
     },
   };
@@ -103,22 +116,25 @@ export function holderOperations(deps: LeaseDeps): InSteps<Pick<LeaseOps, Holder
 /** The lease of work, and its outcomes. */
 export function outcomeOperations(
   deps: LeaseDeps & { itemOf: ReturnType<typeof workItems> },
-  { crashPoint }: Transaction,
-): InSteps<Omit<LeaseOps, HolderNames>> {
+  { crashPoint, later }: Transaction,
+): InSteps<Omit<LeaseOps, HolderNames | 'findLateSession'>> {
   const { queue, invocations, builds, itemOf } = deps;
   const { start, isWaiting } = jobTransitions(deps);
 
   return {
     *leaseWork({ kind, leaseIds, places = 0, leaseMs, at, ...holder }) {
-      yield* queue.checkLive(holder);
+      const instance = queue.instance(holder);
+      const ofKind = queue.places({ kind, places, runnerId: holder.runnerId });
+      const leases = leaseIds.map((leaseId) => ({ ...holder, leaseId, leaseUntil: at + leaseMs }));
+      const { drainedAt } = yield* queue.liveInstance(holder, instance);
+      if (drainedAt !== null) throw instanceDraining();
       const work: LeasedWork[] = [];
-      for (const leaseId of leaseIds) {
-        const lease = { ...holder, leaseId, leaseUntil: at + leaseMs, places };
-        const job = yield* queue.lease(kind, lease);
-        if (!job) break;
-        work.push(yield* itemOf(job, leaseId));
+      for (const lease of leases) {
+        const { job, hasMore } = yield* queue.lease(kind, ofKind, lease);
+        if (job) later(itemOf(job, lease.leaseId), (item) => void work.push(item));
+        if (job) crashPoint('lease-work');
+        if (!hasMore) break;
       }
-      if (work.length > 0) crashPoint('lease-work');
       return work;
     },
     *putBackWork(leaseIds) {
@@ -132,8 +148,9 @@ export function outcomeOperations(
       if (job?.kind !== 'invocation') return yield* invocations.endedBy(leaseId);
       yield* start(job, end.at); // a runner that has an outcome has run it
       const outcome = outcomeFor(job, end.outcome);
-      yield* invocations.end({ ...end, id: job.id, leaseId, outcome });
-      yield* queue.drop(job);
+      const { id, projectId, sessionId } = job;
+      yield* invocations.end({ ...end, id, projectId, sessionId, leaseId, outcome });
+      queue.drop(job);
       return true;
     },
     *completeBuild({ leaseId, ...end }) {
@@ -141,7 +158,7 @@ export function outcomeOperations(
       if (job?.kind !== 'build') return yield* builds.endedBy(leaseId);
       yield* start(job, end.at); // a runner that has an outcome has run it
       yield* builds.end({ ...end, id: job.id, leaseId });
-      yield* queue.drop(job);
+      queue.drop(job);
       return true;
     },
   };
@@ -165,14 +182,16 @@ function jobTransitions({ queue, invocations, builds, sessions }: Omit<LeaseDeps
   };
   const isWaiting = ({ kind, id }: Job): Read<boolean> => pending[kind](id);
 
-  /** Ends a job's work without an outcome from its runner. */
+  /** Ends a job's work without an outcome. The runner of its lease may still send files. */
   function* fail(job: Job, cause: Cause, at: number): Steps<void> {
-    const { id, kind } = job;
-    const end = { id, outcome: { kind: 'failure', cause }, leaseId: null, at } as const;
+    const { id, projectId, kind, leaseId } = job;
+    const late = { leaseId, isGivenUp: leaseId !== null };
+    const outcome = { kind: 'failure', cause } as const;
+    const end = { id, projectId, outcome, leaseId: null, at };
     switch (kind) {
       case 'invocation': {
-        const outcome = outcomeFor(job, end.outcome);
-        yield* invocations.end({ ...end, outcome, sessionStartedAt: null });
+        const shown = outcomeFor(job, outcome);
+        yield* invocations.end({ ...end, outcome: shown, sessionStartedAt: null, late });
         break;
       }
       case 'build':
@@ -180,19 +199,20 @@ function jobTransitions({ queue, invocations, builds, sessions }: Omit<LeaseDeps
         break;
       case 'session': {
         const status = cause.code === 'TIMED_OUT' ? 'TIMED_OUT' : 'ERROR';
-        yield* sessions.end({ id, status, reason: cause.message, at });
+        yield* sessions.end({ id, projectId, status, reason: cause.message, ...late, at });
       }
     }
-    yield* queue.drop(job);
+    queue.drop(job);
   }
 
   return {
     isWaiting,
     fail,
     /** The runner has received it: to RUNNING, once. A session is RUNNING at StartSession. */
-    *start({ id, kind }: Job, at: number): Steps<void> {
-      if (kind === 'session') return;
-      const expiresAt = yield* (kind === 'invocation' ? invocations : builds).start(id, at);
+    *start({ id, projectId, kind, isPending }: HeldJob, at: number): Steps<void> {
+      if (isPending === 0) return;
+      const ofKind = kind === 'invocation' ? invocations : builds;
+      const expiresAt = yield* ofKind.start({ id, projectId }, at);
       if (expiresAt === undefined) return;
       queue.setExpiry({ id, expiresAt: expiresAt + ENDING_GRACE_MS });
     },

@@ -32,8 +32,16 @@ export const ENDING_GRACE_MS = 120_000;
 /** Ours: the part that a single busy project cannot use, so that other projects start at once. */
 const RESERVED_PART = 8;
 
+const KINDS: readonly WorkKind[] = ['invocation', 'build', 'session'];
+
 /** No other limit of the project's work than its cap. */
 const NO_LIMIT = 2 ** 31;
+
+/** With the session of its work; null for a build. */
+export type LeasedJob = Job & { sessionId: string | null };
+
+/** With 1 where its invocation or build is PENDING. A session is started by its runner. */
+export type HeldJob = LeasedJob & { isPending: 0 | 1 };
 
 export type NewJob = {
   id: string;
@@ -49,8 +57,6 @@ export type NewJob = {
 export type Lease = Holder & {
   leaseId: string;
   leaseUntil: number;
-  /** All places of its runner for this kind, used or free; 0 when not reported. */
-  places: number;
 };
 
 /** A project's counters of one kind. */
@@ -69,12 +75,16 @@ export type QueueStatements = {
   /** Adds to the project's counters of the kind. */
   count(kind: WorkKind, projectId: string, change: Change): void;
   insert(job: Omit<NewJob, 'queueMax' | 'traceparent'> & Pick<Job, 'traceparent'>): void;
-  /** The project of the smallest turn with waiting work, below its cap and at most `mayHold`. */
-  nextProject(kind: WorkKind, mayHold: number): Read<string | undefined>;
-  /** The project's oldest job that waits, now running under the lease. */
-  lease(wanted: Lease & { kind: WorkKind; projectId: string }): Read<Job | undefined>;
+  /**
+   * The oldest waiting job of the project with the smallest turn among those with waiting work that
+   * run less than their cap and hold at most `mayHold`. It is now running under the lease.
+   * `hasMore`: another may be found.
+   */
+  lease(
+    wanted: Lease & { kind: WorkKind; mayHold: number },
+  ): Read<{ job: LeasedJob | undefined; hasMore: boolean }>;
   find(id: string): Read<Job | undefined>;
-  findByLease(leaseId: string): Read<Job | undefined>;
+  findByLease(leaseId: string): Read<HeldJob | undefined>;
   setExpiry(job: { id: string; expiresAt: number }): void;
   /** False when the release was requested before. */
   release(wanted: { id: string; at: number; endBy: number }): Read<boolean>;
@@ -86,9 +96,12 @@ export type QueueStatements = {
   heldBy(runnerId: string, kind: WorkKind): Read<number>;
   /** Whether keys of more than one project are valid. */
   haveSeveralProjectsKeys(): Read<boolean>;
-  /** Whether the instance is the newest of its runner. */
-  isLive(holder: Holder): Read<boolean>;
+  /** Undefined when the instance is not the newest of its runner. */
+  instance(holder: Holder): Read<RunnerInstance | undefined>;
 };
+
+/** `drainedAt`: when it reported that it drains; null while it leases work. */
+export type RunnerInstance = { drainedAt: number | null };
 
 type Change = { ready: number; running: number; turns: number };
 
@@ -101,12 +114,14 @@ const DROPPED: Readonly<Record<Job['state'], Change>> = {
 
 export type Queue = ReturnType<typeof queueOperations>;
 
-export function queueOperations(jobs: QueueStatements, { wake }: Transaction) {
+export function queueOperations(jobs: QueueStatements, { wake, later }: Transaction) {
   return {
+    /** For `add`, before the operation waits for anything else. */
+    countersOf: jobs.queueOf,
     /** Throws QUEUE_FULL. Wakes the runners that wait for that kind. */
-    *add({ queueMax, ...job }: NewJob): Steps<void> {
+    *add({ queueMax, ...job }: NewJob, counters = jobs.queueOf(job)): Steps<void> {
       const { kind, projectId } = job;
-      const queue = yield* jobs.queueOf(job);
+      const queue = yield* counters;
       const limit = queue?.readyMax ?? queueMax;
       const ready = queue?.ready ?? 0;
       if (ready >= limit) throw queueFull(kind, limit, ready);
@@ -117,14 +132,16 @@ export function queueOperations(jobs: QueueStatements, { wake }: Transaction) {
       jobs.insert({ ...job, traceparent: job.traceparent ?? null });
       wake(`work:${kind}`);
     },
+    /** The runner's places of that kind, counted now. */
+    places: (wanted: WantedPlaces) => placesOf(jobs, wanted),
     /** The next job of that kind, running under the lease. */
-    *lease(kind: WorkKind, lease: Lease): Steps<Job | undefined> {
-      const mayHold = (yield* isReserved(jobs, kind, lease)) ? 0 : NO_LIMIT;
-      const projectId = yield* jobs.nextProject(kind, mayHold);
-      if (projectId === undefined) return undefined;
-      const job = yield* jobs.lease({ ...lease, kind, projectId });
-      if (job) jobs.count(kind, projectId, LEASED);
-      return job;
+    *lease(kind: WorkKind, places: Places, lease: Lease) {
+      const mayHold = (yield* places.areReserved()) ? 0 : NO_LIMIT;
+      const next = yield* jobs.lease({ ...lease, kind, mayHold });
+      if (!next.job) return next;
+      places.use();
+      jobs.count(kind, next.job.projectId, LEASED);
+      return next;
     },
     find: jobs.find,
     findByLease: jobs.findByLease,
@@ -139,30 +156,52 @@ export function queueOperations(jobs: QueueStatements, { wake }: Transaction) {
       wake(`work:${kind}`);
     },
     /** Its resource has ended. */
-    *drop({ id, kind, projectId, state }: Job): Steps<void> {
+    drop({ id, kind, projectId, state }: Job): void {
       jobs.remove(id);
       jobs.count(kind, projectId, DROPPED[state]);
       // A place is free: under the project's cap, or beyond a runner's reserve for any project.
-      if (yield* jobs.hasReady(kind)) wake(`work:${kind}`);
+      later(jobs.hasReady(kind), (hasReady) => hasReady && wake(`work:${kind}`));
     },
     /** Throws LEASE_LOST for an instance that is not the runner's newest. */
-    *checkLive(holder: Holder): Steps<void> {
-      if (!(yield* jobs.isLive(holder))) throw instanceSuperseded();
+    *liveInstance(holder: Holder, reading = jobs.instance(holder)): Steps<RunnerInstance> {
+      const found = yield* reading;
+      if (!found) throw instanceSuperseded();
+      return found;
+    },
+    instance: jobs.instance,
+    /** The polls of a runner end that drains. */
+    wakeAll(): void {
+      for (const kind of KINDS) wake(`work:${kind}`);
     },
   };
 }
 
+type WantedPlaces = { kind: WorkKind; places: number; runnerId: string };
+type Places = ReturnType<typeof placesOf>;
+
 /**
- * Whether the runner's free places of that kind are within its reserve: only for projects that hold
- * none, so that a project within its limits does not keep the others waiting until its work ends.
- * One project alone with a key has all places. Counted at each lease, as a runner's poll keeps the
- * width that it began with.
+ * `places`: all places of the runner for this kind, used or free; 0 when not reported. They are
+ * counted at each lease, as a runner's poll keeps the width that it began with.
  */
-function* isReserved(jobs: QueueStatements, kind: WorkKind, lease: Lease): Steps<boolean> {
-  const reserve = reserveOf(lease.places);
-  if (reserve === 0) return false;
-  const free = lease.places - (yield* jobs.heldBy(lease.runnerId, kind));
-  return free <= reserve && (yield* jobs.haveSeveralProjectsKeys());
+function placesOf(jobs: QueueStatements, { kind, places, runnerId }: WantedPlaces) {
+  const reserve = reserveOf(places);
+  const held = reserve > 0 ? jobs.heldBy(runnerId, kind) : undefined;
+  let used = 0;
+  return {
+    /**
+     * Whether the free places are within the reserve: only for projects that hold none, so that a
+     * project within its limits does not keep the others waiting until its work ends. One project
+     * alone with a key has all places.
+     */
+    *areReserved(): Steps<boolean> {
+      if (held === undefined) return false;
+      const free = places - (yield* held) - used;
+      return free <= reserve && (yield* jobs.haveSeveralProjectsKeys());
+    },
+    use(): void {
+      used += 1;
+    },
+  };
 }
 
 /** Of the places of a kind. A single place is not reserved: no project with work could take it. */

@@ -5,13 +5,25 @@
  * and a write that fails fails the transaction.
  *
  * SQLite (core/store/sqlite/engine/steps.ts) answers a read at once: operations never suspend.
- * PostgreSQL yields a promise for each read and may send writes together.
+ * PostgreSQL yields a promise for each read; statements are sent when they are called, and those
+ * between two waits together. So an operation calls its reads before it waits for the first.
  */
 import type { Topic } from '../messages.ts';
 
 export type Read<Value> = {
   [Symbol.iterator](): Iterator<Promise<unknown>, Value, unknown>;
 };
+
+/** A value made of answers; their statements are called before. */
+export function made<Value>(make: () => Steps<Value>): Read<Value> {
+  return { [Symbol.iterator]: make };
+}
+
+/** A value that needs no statement. */
+// biome-ignore lint/correctness/useYield: it has ended
+export function* known<Value>(value: Value): Steps<Value> {
+  return value;
+}
 
 export type Steps<Value> = Generator<Promise<unknown>, Value, unknown>;
 
@@ -26,6 +38,12 @@ export type InSteps<Ops> = {
 export type Transaction = {
   /** Wakes the topic's listeners after the commit, unless the operation is undone. */
   wake(topic: Topic): void;
+  /**
+   * Uses the value before the operation resolves. It is not waited for now, so that an engine may
+   * commit with the statement: no statement depends on it. Not the call of a generator, whose
+   * statements are not sent yet.
+   */
+  later<Value>(read: Read<Value>, use: (value: Value) => void): void;
   /** A named point at which a fault test may end the process. */
   crashPoint(name: string): void;
 };

@@ -66,6 +66,10 @@ export function instanceSuperseded(): Fault {
   return new Fault('LEASE_LOST', 'This runner instance is not registered, or a newer one is.');
 }
 
+export function instanceDraining(): Fault {
+  return new Fault('DRAINING', 'This runner instance drains: it is leased no more work.');
+}
+
 /** Reasons of an ended session, the runner's too, up to a colon -> label of a metric. */
 const REASON_LABELS: Readonly<Record<string, string>> = {
   'the session was released': 'released',

@@ -7,7 +7,7 @@ import type {
   ContextOps,
   ContextRow,
 } from '../types/contexts.ts';
-import { queries, statements } from './engine/statements.ts';
+import { frequentQueries, queries, statements } from './engine/statements.ts';
 import { found } from './engine/steps.ts';
 import type { Tx } from './engine/transaction.ts';
 
@@ -95,6 +95,12 @@ function contentStatements(tx: Tx) {
       LEFT JOIN invocations ON invocations.id = jobs.id
       JOIN sessions ON sessions.id = COALESCE(invocations.session_id, jobs.id)
       WHERE jobs.lease_id = ?`),
+    // Index sessions_by_ended_lease.
+    lateWorkOf: row(`
+      SELECT id AS sessionId, context_id AS contextId, project_id AS projectId, ${PERSIST},
+        COALESCE(context_seq, 0) AS seq
+      FROM sessions
+      WHERE ended_lease_id = @leaseId AND is_given_up = 1 AND ended_at > @endedAfter`),
     // Index contexts_by_blob.
     isFree: exists(`
       SELECT 1 FROM blobs WHERE id = @blobId AND project_id = @projectId AND kind = 'CONTEXT'
@@ -106,18 +112,21 @@ function contentStatements(tx: Tx) {
 /** What sessions start from. */
 export function contextStarts(tx: Tx) {
   type Start = ContextContent & { persist: number; saveSeq: number };
-  const bySession = queries(tx).row<[string], Start>(`
+  const remember = frequentQueries(tx).write(`
+    UPDATE sessions SET context_blob_id = ?, context_seq = ? WHERE id = ?`);
+  const bySession = frequentQueries(tx).row<[string], Start>(`
     SELECT ${CONTENT}, contexts.save_seq AS saveSeq, ${PERSIST}
     FROM sessions
     JOIN contexts ON contexts.id = sessions.context_id AND contexts.status = 'active'
       AND contexts.project_id = sessions.project_id
     WHERE sessions.id = ?`);
   return {
-    contextOf(sessionId) {
+    startContext(sessionId) {
       const row = bySession(sessionId);
-      return found(row && { ...row, persist: row.persist === 1 });
+      if (row === undefined) return found(undefined);
+      const { saveSeq, persist, ...content } = row;
+      remember(content.blobId, saveSeq, sessionId);
+      return found({ ...content, persist: persist === 1 });
     },
-    rememberContext: statements(tx).write(`
-      UPDATE sessions SET context_blob_id = @blobId, context_seq = @saveSeq WHERE id = @sessionId`),
   } satisfies Partial<WorkItemStatements>;
 }

@@ -16,7 +16,7 @@ import { pages, queries, statements } from './engine/statements.ts';
 import { found } from './engine/steps.ts';
 import { preparedOnce, type Tx } from './engine/transaction.ts';
 import { hasOldId } from './times.ts';
-import { SESSION_OF_LEASE } from './work/sessions.ts';
+import { LATE_SESSION, SESSION_OF_LEASE } from './work/sessions.ts';
 
 const BLOB = 'id, project_id AS projectId, kind, size, sha256, created_at AS createdAt';
 
@@ -71,6 +71,7 @@ export function downloadStatements(tx: Tx): DownloadStatements {
   const { row, value, write } = statements(tx);
   return {
     sessionOf: row(SESSION_OF_LEASE),
+    lateSessionOf: row(LATE_SESSION),
     ownerOf: value('SELECT session_id FROM downloads WHERE blob_id = ?'),
     insert: write(`
       INSERT INTO downloads (id, session_id, project_id, blob_id, filename, mime_type, size, sha256,

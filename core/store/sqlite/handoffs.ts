@@ -25,6 +25,10 @@ export const handoffStatements = preparedOnce((tx: Tx): HandoffStatements => {
     end: row(`
       UPDATE handoffs SET status = @status, ended_at = @at
       WHERE id = @id AND status = 'PENDING' RETURNING ${HANDOFF}`),
+    // Index handoffs_by_session.
+    expireOf: row(`
+      UPDATE handoffs SET status = 'EXPIRED', ended_at = @at
+      WHERE session_id = @sessionId AND status = 'PENDING' RETURNING ${HANDOFF}`),
     // Index handoffs_pending.
     due: values(`
       SELECT id FROM handoffs WHERE status = 'PENDING' AND expires_at <= @at

@@ -5,18 +5,17 @@
  */
 import { must } from '../../../proto/common/must.ts';
 import { oldIds } from '../../common/ids.ts';
+import type { RemovalStatements } from '../operations/functions/removals.ts';
 import { OPEN_DELIVERY } from '../operations/states.ts';
 import { reasonLabel } from '../operations/texts.ts';
-import type { FunctionDeletionOps } from '../types/functions.ts';
 import type {
   EndCount,
   MetricOps,
   RetentionOps,
   SessionRetentionOps,
   StoreMetrics,
-  WorkRetentionOps,
 } from '../types/maintenance.ts';
-import { inStates, queries } from './engine/statements.ts';
+import { inStates, queries, statements } from './engine/statements.ts';
 import type { Tx } from './engine/transaction.ts';
 import { hasOldId } from './times.ts';
 import { dayCounter } from './webhooks/days.ts';
@@ -118,118 +117,22 @@ function backlogQueries(tx: Tx) {
   };
 }
 
-/** The rows that an operation may still remove. */
-type Budget = { left: number };
-
 /** Ids of rows that ended before `before`, from behind `after`. */
 const ended = (table: string): string => `
   SELECT id FROM ${table} WHERE id > @after AND id < @beforeId AND ended_at < @before
   ORDER BY id LIMIT @max`;
 
-export function workRetentionOps(
-  tx: Tx,
-): WorkRetentionOps & Pick<FunctionDeletionOps, 'purgeFunctions'> {
-  const sql = {
-    ...logQueries(tx),
-    ...invocationQueries(tx),
-    ...buildQueries(tx),
-    ...deletedQueries(tx),
-  };
-
-  /** Removes a build's unused versions, then the build when no version is left. */
-  function purgeBuild(id: string, budget: Budget): boolean {
-    for (const versionId of sql.versions(id)) budget.left -= sql.version(versionId);
-    if (sql.hasVersion(id) || !purgeLog(id, budget)) return false;
-    budget.left -= sql.build(id);
-    return true;
-  }
-
-  /** Removes the log of an invocation or build; false when lines are left. */
-  function purgeLog(ownerId: string, budget: Budget): boolean {
-    if (budget.left > 0) budget.left -= sql.linesOf(ownerId, budget.left);
-    if (budget.left <= 0) return false;
-    sql.headOf(ownerId);
-    return true;
-  }
-
-  /** Removes an invocation, its log first, so that an operation may stop anywhere. */
-  function purgeInvocation(id: string, budget: Budget): void {
-    if (!purgeLog(id, budget)) return;
-    sql.keys(id);
-    budget.left -= sql.invocation(id);
-  }
-
-  /**
-   * Removes a version with its invocations; its build too, unless that has another version. The
-   * version is removed after the build's log, so that the build is found again. Returns the blobs.
-   */
-  function purgeVersion({ id, buildId }: VersionOf, budget: Budget): string[] {
-    for (const invocationId of sql.invocationsOf(id, budget.left)) {
-      purgeInvocation(invocationId, budget);
-      if (budget.left <= 0) return [];
-    }
-    const isLast = !sql.hasOther(buildId, id);
-    if (isLast && !purgeLog(buildId, budget)) return [];
-    budget.left -= sql.version(id);
-    if (!isLast) return [];
-    const blobs = sql.blobsOf({ id: buildId });
-    sql.build(buildId);
-    return blobs.flatMap((blob) => sql.blob(blob));
-  }
-
-  function purgeFunction(id: string, budget: Budget): string[] {
-    const dropped: string[] = [];
-    for (const version of sql.versionsOf(id, budget.left)) {
-      dropped.push(...purgeVersion(version, budget));
-      if (budget.left <= 0) return dropped;
-    }
-    budget.left -= sql.deletedFunction(id);
-    return dropped;
-  }
-
+export function removalStatements(tx: Tx): RemovalStatements {
   return {
-    purgeFunctions({ functionId, max }) {
-      const budget = { left: max };
-      const dropped: string[] = [];
-      const one = functionId === undefined ? undefined : sql.deletedOne(functionId);
-      for (const id of one ?? sql.deletedFunctions(max)) {
-        if (budget.left > 0) dropped.push(...purgeFunction(id, budget));
-      }
-      tx.crashPoint('purge-functions');
-      return { rows: max - budget.left, dropped };
-    },
-    purgeLogs({ beforeId, max }) {
-      const lines = sql.lines(beforeId, max);
-      const heads = lines < max ? sql.heads(beforeId, max - lines) : 0;
-      tx.crashPoint('purge-logs');
-      return lines + heads;
-    },
-    purgeInvocations(purge) {
-      const budget = { left: purge.max };
-      for (const id of sql.invocations({ after: '', ...purge })) {
-        if (budget.left > 0) purgeInvocation(id, budget);
-      }
-      tx.crashPoint('purge-invocations');
-      return purge.max - budget.left;
-    },
-    purgeBuilds(purge) {
-      const ids = sql.builds(purge);
-      const budget = { left: purge.max };
-      let [removed, last] = [0, purge.after];
-      for (const id of ids) {
-        if (purgeBuild(id, budget)) removed += 1;
-        if (budget.left <= 0) break; // continues with this build
-        last = id;
-      }
-      tx.crashPoint('purge-builds');
-      const isEnd = budget.left > 0 && ids.length < purge.max;
-      return { removed, last: isEnd ? undefined : last };
-    },
+    ...logStatements(tx),
+    ...invocationStatements(tx),
+    ...buildStatements(tx),
+    ...deletedStatements(tx),
   };
 }
 
-function logQueries(tx: Tx) {
-  const { changes } = queries(tx);
+function logStatements(tx: Tx) {
+  const { changes, write } = statements(tx);
   return {
     lines: changes<[string, number]>(`
       DELETE FROM log_lines WHERE (owner_id, number) IN (
@@ -242,22 +145,22 @@ function logQueries(tx: Tx) {
     linesOf: changes<[string, number]>(`
       DELETE FROM log_lines WHERE (owner_id, number) IN (
         SELECT owner_id, number FROM log_lines WHERE owner_id = ? LIMIT ?)`),
-    headOf: changes<[string]>('DELETE FROM log_heads WHERE owner_id = ?'),
+    headOf: write<[string]>('DELETE FROM log_heads WHERE owner_id = ?'),
   };
 }
 
 /** Index idempotency_keys_by_invocation. */
-function invocationQueries(tx: Tx) {
-  const { values, changes } = queries(tx);
+function invocationStatements(tx: Tx) {
+  const { values, changes, write } = statements(tx);
   return {
     invocations: values<[object], string>(ended('invocations')),
-    keys: changes<[string]>('DELETE FROM idempotency_keys WHERE invocation_id = ?'),
+    keys: write<[string]>('DELETE FROM idempotency_keys WHERE invocation_id = ?'),
     invocation: changes<[string]>('DELETE FROM invocations WHERE id = ?'),
   };
 }
 
-function buildQueries(tx: Tx) {
-  const { values, exists, changes } = queries(tx);
+function buildStatements(tx: Tx) {
+  const { values, exists, changes } = statements(tx);
   return {
     builds: values<[object], string>(ended('builds')),
     // Indexes versions_by_build, versions_by_function and invocations_by_version.
@@ -273,11 +176,9 @@ function buildQueries(tx: Tx) {
   };
 }
 
-type VersionOf = { id: string; buildId: string };
-
 /** Rows of deleted functions; of a running invocation there is none. */
-function deletedQueries(tx: Tx) {
-  const { rows, values, exists, changes } = queries(tx);
+function deletedStatements(tx: Tx) {
+  const { rows, values, exists, changes } = statements(tx);
   return {
     // Index functions_deleted.
     deletedFunctions: values<[number], string>(`
@@ -287,7 +188,7 @@ function deletedQueries(tx: Tx) {
     ),
     deletedFunction: changes<[string]>('DELETE FROM functions WHERE id = ?'),
     // Index versions_by_function.
-    versionsOf: rows<[string, number], VersionOf>(
+    versionsOf: rows<[string, number], { id: string; buildId: string }>(
       'SELECT id, build_id AS buildId FROM versions WHERE function_id = ? ORDER BY id LIMIT ?',
     ),
     // Index versions_by_build.

@@ -3,8 +3,10 @@ import { contextOperations } from '../operations/contexts.ts';
 import { type DeliveryStatements, deliveryOperations } from '../operations/delivery/deliveries.ts';
 import { webhookOperations } from '../operations/delivery/webhooks.ts';
 import { fileOperations, recordingOperations } from '../operations/files.ts';
-import { logOperations } from '../operations/logs.ts';
+import { removalOperations } from '../operations/functions/removals.ts';
+import { logAppends, logOperations } from '../operations/logs.ts';
 import { keyOperations, projectOperations } from '../operations/projects.ts';
+import { reportOperations } from '../operations/reports.ts';
 import { secretOperations } from '../operations/secrets.ts';
 import { handoffOperations } from '../operations/sessions/handoffs.ts';
 import { type WorkStatements, workOperations } from '../operations/work.ts';
@@ -27,7 +29,7 @@ import {
 import { handoffStatements, handoffViews } from './handoffs.ts';
 import { keyOps, keyStatements as projectKeyStatements } from './keys.ts';
 import { loginOps } from './logins.ts';
-import { metricOps, retentionOps, sessionRetentionOps, workRetentionOps } from './maintenance.ts';
+import { metricOps, removalStatements, retentionOps, sessionRetentionOps } from './maintenance.ts';
 import { operatorOps, projectOps, projectStatements } from './projects.ts';
 import { recordingOps, recordingStatements } from './recordings.ts';
 import { secretStatements, secretViews } from './secrets.ts';
@@ -70,17 +72,21 @@ function ruledOps(tx: Tx) {
     events: eventStatements(tx),
   };
   const handoffs = { handoffs: handoffStatements(tx), events: eventStatements(tx) };
-  const logs = { logs: logStatements(tx), sessionLogs: sessionLogStatements(tx), storage };
+  const logs = { logs: logStatements(tx), sessionLogs: sessionLogStatements(tx) };
+  const work = workOperations(workStatements(tx), tx);
+  const ofRecordings = recordingOperations({ ...files, recordings: recordingStatements(tx) }, tx);
   return {
     ...synchronous(projectOperations(projectStatements(tx), tx)),
     ...synchronous(keyOperations(projectKeyStatements(tx), tx)),
     ...synchronous(contextOperations({ contexts: contextStatements(tx), storage }, tx)),
     ...synchronous(fileOperations(files, tx)),
-    ...synchronous(recordingOperations({ ...files, recordings: recordingStatements(tx) }, tx)),
+    ...synchronous(ofRecordings),
     ...synchronous(handoffOperations(handoffs, tx)),
     ...synchronous(logOperations(logs, tx)),
+    ...synchronous(reportOperations({ ...work, ...ofRecordings }, logAppends(logs, tx))),
     ...synchronous(secretOperations(secretStatements(tx), tx)),
-    ...synchronous(workOperations(workStatements(tx), tx)),
+    ...synchronous(removalOperations(removalStatements(tx), tx)),
+    ...synchronous(work),
     ...synchronous(webhookOperations(webhookStatements(tx), tx)),
     ...synchronous(deliveryOperations(deliveryStatements(tx), tx)),
   };
@@ -120,7 +126,6 @@ function views(tx: Tx) {
     ...metricOps(tx),
     ...keyRetention(tx),
     ...retentionOps(tx),
-    ...workRetentionOps(tx),
     ...sessionRetentionOps(tx),
     ...consoleOps(tx),
   };

@@ -5,17 +5,20 @@ import type { RecordingOps } from '../types/recordings.ts';
 import { queries, statements } from './engine/statements.ts';
 import type { Tx } from './engine/transaction.ts';
 import { hasOldId } from './times.ts';
-import { IS_RECORDED, SESSION_OF_LEASE } from './work/sessions.ts';
+import { IS_RECORDED, LATE_SESSION, SESSION_OF_LEASE } from './work/sessions.ts';
 
 export function recordingStatements(tx: Tx): RecordingStatements {
   const { row, exists, write } = statements(tx);
   return {
     isRecorded: exists(IS_RECORDED),
+    lockSession: () => {}, // operations run one after another
     sessionOf: row(SESSION_OF_LEASE),
     lateSessionOf: row(`
       SELECT session_id AS sessionId, recordings.project_id AS projectId
       FROM recordings JOIN sessions ON sessions.id = recordings.session_id
-      WHERE lease_id = @leaseId AND sessions.ended_at > @endedAfter LIMIT 1`),
+      WHERE lease_id = @leaseId AND sessions.ended_at > @endedAfter
+      UNION ALL ${LATE_SESSION} LIMIT 1`),
+    givenUpUnder: row(LATE_SESSION),
     ownerOf: row(`
       SELECT session_id AS sessionId, page_id AS pageId, number FROM recording_parts
       WHERE blob_id = ?`),
@@ -32,7 +35,7 @@ export function recordingStatements(tx: Tx): RecordingStatements {
   };
 }
 
-export function recordingOps(tx: Tx): Omit<RecordingOps, 'addRecording' | 'findRecordingLease'> {
+export function recordingOps(tx: Tx): Omit<RecordingOps, 'addRecording'> {
   const { rows, write } = queries(tx);
   const request = write(`
     UPDATE recordings SET requested_at = @at

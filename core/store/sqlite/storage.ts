@@ -23,5 +23,6 @@ export function storageOps(tx: Tx): StorageOps {
 export const storageStatements = preparedOnce(
   (tx: Tx): StorageStatements => ({
     stored: statements(tx).row('SELECT count, bytes FROM stored WHERE project_id = ? AND kind = ?'),
+    quota: statements(tx).value('SELECT value FROM quotas WHERE project_id = ? AND quota = ?'),
   }),
 );

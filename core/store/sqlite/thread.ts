@@ -11,6 +11,7 @@ import {
 import type { Database } from 'better-sqlite3';
 import { ConfigError } from '../../../proto/common/env.ts';
 import { must } from '../../../proto/common/must.ts';
+import { crashPoints } from '../crash-points.ts';
 import {
   type Answer,
   type FromThread,
@@ -23,7 +24,6 @@ import {
 import { Engine, isFull, storageFull } from './engine/group-commit.ts';
 import { type OpenDatabase, openDatabase } from './engine/open.ts';
 import { snapshotTo } from './engine/snapshot.ts';
-import { crashPoints } from './engine/transaction.ts';
 import { allOps } from './ops.ts';
 
 /**

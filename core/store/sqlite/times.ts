@@ -35,7 +35,7 @@ export const HAPPENED: Columns = {
   labels: ['created_at', 'updated_at'],
   projects: ['created_at', 'updated_at'],
   recordings: ['created_at', 'requested_at', 'completed_at'],
-  runners: ['updated_at'],
+  runners: ['updated_at', 'drained_at'],
   schedules: ['created_at', 'updated_at', 'last_run_at'],
   secret_key_pairs: ['created_at'],
   secrets: ['created_at', 'updated_at'],

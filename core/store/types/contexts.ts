@@ -1,5 +1,5 @@
 /** Contexts, their content, and the pool of their key pairs, as stored. */
-import type { Dated, Owned } from './rows.ts';
+import type { Dated, LateLease, Owned } from './rows.ts';
 
 export type ContextRow = Owned &
   Dated & {
@@ -88,9 +88,10 @@ export type ContextContentOps = {
   getContextContent(wanted: Owned): ContextContent | undefined;
   /**
    * Makes the blob the content of the context that the lease's session persists. The last save
-   * wins; a repeated call changes nothing.
+   * wins; a repeated call changes nothing. `lost`: the lease is not live, and not of a
+   * session that core gave up later than `endedAfter`; or that one's context was saved since.
    */
-  saveContext(wanted: { leaseId: string; blobId: string; at: number }): Saved;
+  saveContext(wanted: LateLease & { blobId: string; at: number }): Saved;
   /** As saveContext, for a verified upload. */
   replaceContext(wanted: Owned & { blobId: string; at: number }): Replaced | { outcome: 'refused' };
   /** Removes rows of blobs that are no context's content; returns the removed ids. */

@@ -16,3 +16,12 @@ export type OfflineDatabase = Disposable & {
   /** Copies the database to that path. */
   snapshot(path: string, signal?: AbortSignal): Promise<Snapshot>;
 };
+
+/** A table that is moved to another engine. */
+export type MovedTable = {
+  name: string;
+  columns: readonly string[];
+  count(): number;
+  /** In the order of their insertion, where the table has one. */
+  rows(): Iterable<unknown[]>;
+};

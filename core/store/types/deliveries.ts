@@ -202,6 +202,12 @@ export type HeardEvent = { seq: number; id: string; type: string; body: Uint8Arr
 export type ListenerOps = {
   /** Stores events of the project until then; returns the sequence number of the last event. */
   listen(listener: { projectId: string; until: number }): number;
-  /** Events after `after`, oldest first, without tests of webhooks. */
-  eventsAfter(wanted: { projectId: string; after: number; limit: number }): HeardEvent[];
+  /**
+   * Events after `after`, oldest first, without tests of webhooks. `isEarly`: another one is stored
+   * and cannot be read yet.
+   */
+  eventsAfter(wanted: { projectId: string; after: number; limit: number }): {
+    events: HeardEvent[];
+    isEarly: boolean;
+  };
 };

@@ -1,6 +1,6 @@
 /** Files that the pages of a session have downloaded, as stored: a row and a blob each. */
 import type { Page, PageOf } from './functions.ts';
-import type { Dated, Owned } from './rows.ts';
+import type { Dated, LateLease, Owned } from './rows.ts';
 
 export type DownloadRow = {
   id: string;
@@ -30,17 +30,19 @@ export type DownloadFilter = {
 
 export type DownloadOps = {
   /**
-   * Adds a blob of the lease's session. `lost`: no live lease of a session. `refused`: the blob is
-   * no DOWNLOAD of the project, or has another owner. A repeated call changes nothing.
+   * Adds a blob of the lease's session. `lost`: the lease is not live, and not of a session that
+   * core gave up later than `endedAfter`. `refused`: the blob is no DOWNLOAD of the project, or has
+   * another owner. A repeated call changes nothing.
    */
-  addDownload(wanted: {
-    leaseId: string;
-    id: string;
-    blobId: string;
-    filename: string;
-    mimeType: string;
-    at: number;
-  }): 'added' | 'lost' | 'refused';
+  addDownload(
+    wanted: LateLease & {
+      id: string;
+      blobId: string;
+      filename: string;
+      mimeType: string;
+      at: number;
+    },
+  ): 'added' | 'lost' | 'refused';
   /** Newest first. */
   listDownloads(wanted: PageOf<DownloadFilter>): Page<DownloadRow>;
   getDownload(wanted: Owned): DownloadRow | undefined;

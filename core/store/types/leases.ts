@@ -4,6 +4,7 @@ import type { LeasedContext } from './contexts.ts';
 import type { LeasedExtension } from './files.ts';
 import type { BuildCause } from './functions.ts';
 import type { InvocationCause } from './invocations.ts';
+import type { LateLease } from './rows.ts';
 
 export type WorkKind = 'invocation' | 'build' | 'session';
 
@@ -82,7 +83,8 @@ export type LeaseOps = {
   registerRunner(runner: Holder & { address?: string | undefined; at: number }): number;
   /**
    * Offers up to one piece of work for each lease id, fair over projects. It stays PENDING until
-   * the first renewal of its lease. Throws LEASE_LOST for a superseded instance.
+   * the first renewal of its lease. Throws LEASE_LOST for a superseded instance, DRAINING for one
+   * that drains.
    */
   leaseWork(
     wanted: Holder & {
@@ -98,9 +100,21 @@ export type LeaseOps = {
   putBackWork(leaseIds: string[]): void;
   /**
    * Prolongs the leases that the instance still holds, and returns them. The first renewal moves
-   * work to RUNNING; a session is RUNNING after startSession.
+   * work to RUNNING; a session is RUNNING after startSession. With `isDraining` the instance leases
+   * no more work.
    */
-  renewLeases(wanted: Holder & { leaseIds: string[]; leaseMs: number; at: number }): string[];
+  renewLeases(
+    wanted: Holder & {
+      leaseIds: string[];
+      isDraining?: boolean | undefined;
+      leaseMs: number;
+      at: number;
+    },
+  ): string[];
+  /** A session that core has given up; for a recording, also one that ended with recordings. */
+  findLateSession(
+    wanted: LateLease & { isRecording: boolean },
+  ): { sessionId: string; projectId: string } | undefined;
   /** The work under a live lease. */
   findLease(leaseId: string): { kind: WorkKind; id: string; projectId: string } | undefined;
   /**
@@ -118,12 +132,14 @@ export type LeaseOps = {
   /** As completeInvocation, for a build with its functions and versions. */
   completeBuild(wanted: { leaseId: string; outcome: BuildOutcome; at: number }): boolean;
   /**
-   * Ends up to `max` pieces of work whose lease or time has expired; returns how many. Offered work
-   * waits again. Handoffs whose time is over expire, too, and do not count.
+   * Ends up to `max` pieces of work whose time has expired, or whose lease has expired more than
+   * `lostAfterMs` before (default 0); returns how many. Work that has not begun waits again when
+   * its lease expires. Handoffs whose time is over expire, too, and do not count.
    */
-  sweepWork(wanted: { at: number; max: number }): number;
+  sweepWork(wanted: { at: number; lostAfterMs?: number; max: number }): number;
 };
 
+export type LineLimits = { maxBytes: number; linesMax: number; marker: string };
 export type LogLineRow = { message: string; at: number; level: string };
 
 export type LogOps = {
@@ -131,15 +147,14 @@ export type LogOps = {
    * Appends new lines, up to `linesMax` and `maxBytes` for each owner, then one marker. False when
    * the lease is lost.
    */
-  appendLogs(wanted: {
-    leaseId: string;
-    /** Number of the first line. */
-    first: number;
-    lines: LogLineRow[];
-    maxBytes: number;
-    linesMax: number;
-    marker: string;
-  }): boolean;
+  appendLogs(
+    wanted: LineLimits & {
+      leaseId: string;
+      /** Number of the first line. */
+      first: number;
+      lines: LogLineRow[];
+    },
+  ): boolean;
   /** Oldest first. */
   listLogs(ownerId: string): LogLineRow[];
 };

@@ -21,7 +21,7 @@ export type RetentionOps = {
  * Resources that ended before `before`; ids bound the search. One operation reads or removes at
  * most `max` rows.
  */
-type Purge = { before: number; beforeId: string; max: number };
+export type Purge = { before: number; beforeId: string; max: number };
 
 export type WorkRetentionOps = {
   /** Log lines of invocations and builds created before; returns the number of rows. */

@@ -1,4 +1,5 @@
 /** Recordings of pages, as stored: a row per page, a blob per part of its video. */
+import type { BlobRow, Within } from './files.ts';
 
 export type RecordingRow = {
   /** Within the session, from 0. */
@@ -28,27 +29,37 @@ export type RecordingPart = {
   endMs: number;
 };
 
+/** A part of a video, whose bytes are in storage. */
+export type NewPart = Pick<RecordingPart, 'number' | 'startMs' | 'endMs'> & { blob: BlobRow };
+
+/** What is new of a page's recording. */
+export type NewRecording = {
+  leaseId: string;
+  pageId: number;
+  /** In ms since the session's start. */
+  startMs: number;
+  endMs: number;
+  url: string;
+  parts: NewPart[];
+  /** No part follows. */
+  complete: boolean;
+};
+
+export type RecordingLimits = {
+  /** Of projects without a quota of their own. */
+  quota: Within;
+  /** The lease of an older session is lost. */
+  endedAfter: number;
+};
+
 export type RecordingOps = {
   /**
-   * `lost`: the lease is not live, and is of no recording whose session ended later than
-   * `endedAfter`. `refused`: the blob is no RECORDING of the project, or is another part's. A
-   * repeated call changes nothing.
+   * Adds all parts, and the rows of blobs that have none, or nothing. `lost`: the lease is not
+   * live, and is of no recording whose session ended later than `endedAfter`. `refused`: a blob is
+   * no RECORDING of the project, or is another part's. `fullMib`: the project's quota, which has no
+   * room for the new blobs, or for a page that starts. A repeated call changes nothing.
    */
-  addRecording(wanted: {
-    leaseId: string;
-    pageId: number;
-    number: number;
-    /** Null for a call without a part. */
-    blobId: string | null;
-    startMs: number;
-    endMs: number;
-    url: string;
-    complete: boolean;
-    endedAfter: number;
-    at: number;
-  }): 'added' | 'lost' | 'refused';
-  /** The project of a recording's lease, within the same time. */
-  findRecordingLease(wanted: { leaseId: string; endedAfter: number }): string | undefined;
+  addRecording(wanted: NewRecording & RecordingLimits & { at: number }): RecordingAnswer;
   /** By page. */
   listRecordings(sessionId: string): RecordingRow[];
   /** By number. */
@@ -68,3 +79,5 @@ export type RecordingOps = {
     rows: number;
   };
 };
+
+export type RecordingAnswer = 'added' | 'lost' | 'refused' | { fullMib: number };

@@ -11,3 +11,6 @@ export type Timed = Dated & {
   endedAt: number | null;
   expiresAt: number;
 };
+
+/** A lease of a session that ended later than `endedAfter`, whose runner still sends files. */
+export type LateLease = { leaseId: string; endedAfter: number };

@@ -1,6 +1,7 @@
 import type { Within } from './files.ts';
-import type { Holder } from './leases.ts';
-import type { Dated, Owned, Timed } from './rows.ts';
+import type { Holder, LeaseOps, LineLimits, LogLineRow } from './leases.ts';
+import type { NewRecording, RecordingAnswer, RecordingLimits } from './recordings.ts';
+import type { Dated, LateLease, Owned, Timed } from './rows.ts';
 
 /** Sessions, as stored. */
 
@@ -103,6 +104,8 @@ export type LocatedSession = {
   status: SessionStatus;
   /** Of its runner, if the runner accepts connections. */
   address: string | null;
+  /** As registered; null without an address. */
+  runnerId: string | null;
   /** Its end was requested: no client may connect. */
   isReleased: boolean;
 };
@@ -148,10 +151,11 @@ export type SessionLogChunk = {
 export type SessionLogOps = {
   /**
    * Appends a new chunk to the log of the lease's session, up to `maxBytes` before compression and
-   * within the project's quota. Beyond either the log is `full` for good. `lost`: the lease is.
+   * within the project's quota. Beyond either the log is `full` for good. `lost`: the lease is not
+   * live, and not of a session that core gave up later than `endedAfter`.
    */
   appendSessionLog(
-    wanted: SessionLogChunk & { leaseId: string; maxBytes: number; within?: Within; at: number },
+    wanted: SessionLogChunk & LateLease & { maxBytes: number; within?: Within; at: number },
   ): 'kept' | 'full' | 'lost';
   /**
    * From chunk `from` on: about `maxBytes` before compression, at least one chunk if there is one.
@@ -164,6 +168,36 @@ export type SessionLogOps = {
   };
   /** Removes up to `max` chunks from before `before`; returns their number. */
   purgeSessionLogs(wanted: { before: number; at: number; max: number }): number;
+};
+
+/** What a runner reports in one transaction: its renewals, and new parts of logs and recordings. */
+export type RunnerReport = Parameters<LeaseOps['renewLeases']>[0] & {
+  chunks: ReportedChunk[];
+  lines: ReportedLines[];
+  /** In bytes, of each log before compression. */
+  chunksMaxBytes: number;
+  /** Of projects without a quota of their own. */
+  logQuota: Within;
+  lineLimits: LineLimits;
+  recordings: NewRecording[];
+  recordingLimits: RecordingLimits;
+};
+export type ReportedChunk = SessionLogChunk & { leaseId: string };
+export type ReportedLines = { leaseId: string; first: number; lines: LogLineRow[] };
+/** `fault`: of this entry alone. */
+export type EntryAnswer = 'kept' | 'full' | 'lost' | { fault: string };
+
+export type ReportOps = {
+  /**
+   * Renews leases, as `renewLeases`, then adds each entry, as `appendSessionLog`, `appendLogs` and
+   * `addRecording`. An entry that cannot be stored changes nothing, and the others are stored.
+   */
+  reportRunner(report: RunnerReport): {
+    leaseIds: string[];
+    chunks: EntryAnswer[];
+    lines: EntryAnswer[];
+    recordings: RecordingAnswer[];
+  };
 };
 
 /** Handoffs of sessions to a person, as stored. */

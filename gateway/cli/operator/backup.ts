@@ -21,7 +21,7 @@ import { answer, note, print } from './terminal.ts';
 /** Long enough for any disk. */
 const TIMEOUT_MS = 86_400_000;
 
-type Part = { totalBytes: number; missing: string[] } | Buffer;
+type Part = { totalBytes: number; missing: string[]; bucket: string } | Buffer;
 export type Offline = (
   dataDir: string,
   options: { withMasterKey: boolean; signal: AbortSignal },
@@ -47,7 +47,7 @@ export async function backup(
   const target = { aside, isPacked, signal };
   let hasBegun = false;
   try {
-    const { bytes, missing } = await withCore(given, env, ({ operators, call }) => {
+    const { bytes, missing, bucket } = await withCore(given, env, ({ operators, call }) => {
       const options = { ...call, timeoutMs: TIMEOUT_MS, signal };
       const parts = ofCore(operators.createBackup({ withMasterKey }, options), () => {
         hasBegun = true;
@@ -67,7 +67,7 @@ export async function backup(
     signal.throwIfAborted();
     await rename(aside, path);
     syncDirectory(dirname(path));
-    report({ path, bytes, missing, withMasterKey }, given);
+    report({ path, bytes, missing, withMasterKey, bucket }, given);
     return missing.length === 0 ? 0 : EXIT.failed;
   } catch (error) {
     signal.throwIfAborted(); // the result of the failed step is not needed
@@ -101,7 +101,7 @@ async function write(parts: AsyncGenerator<Part>, target: Target) {
 async function writeAll(parts: AsyncGenerator<Part>, { aside, isPacked, signal }: Target) {
   const first = await parts.next();
   if (first.done || Buffer.isBuffer(first.value)) throw new Error('a backup without a start');
-  const { totalBytes, missing } = first.value;
+  const { totalBytes, missing, bucket } = first.value;
   const progress = openProgress('backed up', totalBytes);
   const counted = async function* () {
     for await (const part of parts) {
@@ -119,7 +119,7 @@ async function writeAll(parts: AsyncGenerator<Part>, { aside, isPacked, signal }
   } finally {
     progress.end();
   }
-  return { bytes: totalBytes, missing };
+  return { bytes: totalBytes, missing, bucket };
 }
 
 function diskExit(error: unknown, path: string): Exit | undefined {
@@ -134,11 +134,16 @@ function diskExit(error: unknown, path: string): Exit | undefined {
 }
 
 function report(
-  done: { path: string; bytes: number; missing: string[]; withMasterKey: boolean },
+  done: { path: string; bytes: number; missing: string[]; withMasterKey: boolean; bucket: string },
   given: Given,
 ): void {
   for (const id of done.missing) {
     note(`warning: the file of blob ${id} is missing or incomplete; requests for it fail`);
+  }
+  if (done.bucket !== '') {
+    note(
+      `recordings, downloads, contexts and other files are not included: ${done.bucket} has them`,
+    );
   }
   if (!done.withMasterKey) {
     note(

@@ -6,10 +6,12 @@ import { join, resolve } from 'node:path';
 import { noAccess, readToken } from '../../../proto/common/durable.ts';
 import { ConfigError, type Env } from '../../../proto/common/env.ts';
 import { coreAddress, readSetting } from '../../../proto/common/settings/read.ts';
+import { coreProblem } from '../../../proto/rpc/core-problem.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
 import { Channel } from '../../../proto/rpc/remote.ts';
 import { type Clients, remoteClients } from '../../../proto/rpc/services.ts';
+import { type CoreTls, coreTls } from '../../../proto/tls/core-tls.ts';
 import { EXIT, Exit } from '../../process/exit-codes.ts';
 import type { Given } from '../command.ts';
 
@@ -33,12 +35,13 @@ export async function withCore<T>(
 ): Promise<T> {
   const place = placeOf(given, env);
   const token = tokenOf(place, env);
-  using channel = new Channel(place.address);
+  const tls = coreTls(env);
+  using channel = new Channel(place.address, tls);
   const { operators } = remoteClients(channel);
   try {
     return await work({ operators, call: { metadata: { authorization: `Bearer ${token}` } } });
   } catch (error) {
-    if (error instanceof Fault) throw exitOf(error, place);
+    if (error instanceof Fault) throw exitOf(error, place, tls);
     throw error;
   }
 }
@@ -62,13 +65,16 @@ function tokenOf({ dataDir }: Place, env: Env): string {
   }
 }
 
-function exitOf(fault: Fault, { address }: Place): Exit {
+function exitOf(fault: Fault, { address }: Place, tls: CoreTls | undefined): Exit {
+  const link = { core: address, coreTls: tls, tokenSetting: 'TABERN_OPERATOR_TOKEN' };
   switch (fault.reason) {
     case 'CORE_UNAVAILABLE':
     case 'DEADLINE':
       return new Exit(
         EXIT.port,
-        `core cannot be reached at ${address}: is the service running? Check --data and --core`,
+        address.startsWith('unix:')
+          ? `core cannot be reached at ${address}: is the service running? Check --data and --core`
+          : `core cannot be reached at ${address}: ${coreProblem(fault, link)}`,
         fault,
       );
     case 'API_KEY_INVALID':

@@ -16,7 +16,7 @@ const PARTS: readonly Command[] = [
     description: 'run core only',
     example: 'TABERN_DATA=/srv/tabern tabern core',
     kind: 'role',
-    run: async () => (await import('./serve.ts')).serveCore(environment()),
+    run: async () => (await import('./core.ts')).serveCore(environment()),
   },
   {
     usage: 'gateway',

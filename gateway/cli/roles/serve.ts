@@ -1,91 +1,197 @@
 /**
  * `tabern serve`: core and gateway in this process, the runner as a child process. starting ->
- * serving -> draining -> ended. Draining takes at most 30 s: the gateway accepts no new requests
- * while the runner finishes its work; core stops last, because both need it.
+ * serving -> draining -> ending -> ended. While it drains, at most for TABERN_DRAIN_S, no new runs
+ * are accepted; all else is served until the runner's work has ended. The end takes at most 30 s:
+ * the gateway accepts no new requests while the runner ends; core stops last, because both need it.
+ * `tabern upgrade` lets a newer program take over as a child process of the first one
+ * (process/successors.ts), which ends with it.
  */
 import type { Env } from '../../../proto/common/env.ts';
 import { type Log, openLog } from '../../../proto/common/log.ts';
-import type { Metrics } from '../../../proto/common/metrics.ts';
-import { readSetting } from '../../../proto/common/settings/read.ts';
 import { endTracing, startTracing } from '../../../proto/common/tracing.ts';
+import { aborted, type ProcessEnd } from '../../../proto/drain/end.ts';
 import { type GatewayConfig, gatewayConfig, gatewayTokenOf } from '../../config.ts';
-import { startGateway } from '../../main.ts';
-import { coreFailure, gatewayFailure, shutdownSignal } from '../../process/exit-codes.ts';
-import { metricsOf, showMetrics } from '../../process/metrics.ts';
-import { type HandOver, keepRunner, type RunnerChild } from '../../process/runner-process.ts';
+import { Exit, openEnd } from '../../process/exit-codes.ts';
+import { openPredecessor, type Predecessor } from '../../process/predecessor.ts';
+import { prepareRunner } from '../../process/runner-process.ts';
+import { openSuccessors, type Successors } from '../../process/successors.ts';
+import { notUpgraded, type Program, type Upgraded } from '../../process/upgrade-ipc.ts';
+import { VERSION } from '../../process/version.ts';
 import { announce, ready } from './announce.ts';
-
-type Core = Awaited<ReturnType<typeof import('../../../core/main.ts')['startCore']>>;
+import { checkProgram } from './check.ts';
+import type { Service } from './service.ts';
 
 /** Runs until a shutdown signal or a refusal of the runner. Throws Exit when it cannot start. */
-export async function serve(env: Env): Promise<number> {
-  const stopped = shutdownSignal();
-  await startTracing();
+export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
+  const predecessor = openPredecessor(env);
+  try {
+    return await run(env, predecessor);
+  } catch (error) {
+    predecessor?.failed(error);
+    throw error;
+  } finally {
+    predecessor?.leave();
+  }
+}
+
+async function run(env: Env, predecessor: Predecessor | undefined): Promise<number> {
   const config = gatewayConfig(env);
   const log = openLog({ role: 'serve', level: config.logLevel });
-  const metrics = await metricsOf(config.metricsListen, 'serve');
-  let runner: RunnerChild | undefined;
-  const beside = async () => (await runner?.samples()) ?? [];
-  await using _shown = await showMetrics(config.metricsListen, metrics, { log, beside });
-  const { core } = await openCore(env, metrics);
-  const handOver: HandOver = (...connection) => runner?.handOver(...connection) ?? false;
-  const gateway = await openGateway(config, { core, handOver, metrics });
-  runner = keepRunner({ ...env, TABERN_DATA: config.dataDir, TABERN_CORE: core.address }, log);
-  const ending = new AbortController();
-  const { signal } = ending;
-  const isReady = ready(core.clients, { gatewayToken: gatewayTokenOf(config), signal });
-  const shown = isReady.then((is) => {
-    if (!is) return;
-    const address = config.publicUrl ?? gateway.url;
-    announce({ address, first: core.firstStart, hasConsole: gateway.hasConsole }, env);
-  });
-
-  const end = await Promise.race([stopped, runner.refused]);
-  log.info({ end }, 'ending');
-  ending.abort();
-  await Promise.all([shown, gateway.close(), runner.close()]);
-  await core.close();
-  await endTracing();
-  return typeof end === 'number' ? end : 0;
-}
-
-/** `tabern core`: runs core only, on its socket. */
-export async function serveCore(env: Env): Promise<number> {
-  const stopped = shutdownSignal();
+  const end = openEnd(config.drainS, log);
   await startTracing();
-  const listen = readSetting(env, 'METRICS_LISTEN');
-  const metrics = await metricsOf(listen, 'core');
-  const { core, log } = await openCore(env, metrics);
-  await using _shown = await showMetrics(listen, metrics, { log });
-  announce({ address: core.address, first: core.firstStart, hasConsole: false }, env);
-  log.info({ end: await stopped }, 'ending');
-  await core.close();
+  let replace: ((program: Program) => Promise<Upgraded>) | undefined;
+  const upgrade = async (body: unknown): Promise<Upgraded> => {
+    if (end.draining.aborted) return notUpgraded('the service drains or ends');
+    return (await replace?.(programOf(body))) ?? notUpgraded('the service is starting');
+  };
+  // a gateway that gave up reloads nothing, and by default the signal ends a process
+  if (config.tls ?? config.coreTls) process.on('SIGHUP', () => undefined);
+  const given = { config, log, end, upgrade };
+  const code = predecessor
+    ? await serveNext(env, { ...given, predecessor, use: (own) => (replace = own) })
+    : await serveFirst(env, { ...given, use: (own) => (replace = own) });
   await endTracing();
-  return 0;
+  return code;
 }
 
-async function openCore(env: Env, metrics: Metrics): Promise<{ core: Core; log: Log }> {
-  const { printable, readCoreConfig, startCore } = await import('../../../core/main.ts');
-  const config = readCoreConfig(env);
-  const log = openLog({ role: 'core', level: config.logLevel });
-  log.debug(printable(config), 'starting');
+type Given = {
+  config: GatewayConfig;
+  log: Log;
+  end: ProcessEnd;
+  upgrade: (body: unknown) => Promise<Upgraded>;
+  use(replace: (program: Program) => Promise<Upgraded>): void;
+};
+
+async function serveFirst(env: Env, given: Given): Promise<number> {
+  const { config, log, end } = given;
+  const service = await openFirst(env, given);
+  const first = { ...holderOf(service), dataDir: config.dataDir };
+  const successors = openSuccessors(first, log);
+  given.use(successors.upgrade);
+  const over = new AbortController();
+  const shown = announceReady(env, { config, service, signal: over.signal });
+  const causes = [service.runner.refused, service.broken, successors.taken];
+  const code = await Promise.race([aborted(end.draining), ...causes]);
+  over.abort();
+  await Promise.all([shown, successors.settle()]);
+  if (successors.newest() !== undefined)
+    return await followNewest(service, { successors, log, end });
+  successors.close();
+  await endService(service, { code, log, end });
+  return code ?? 0;
+}
+
+/** The runner loads its modules beside those of core and of the gateway. */
+async function openFirst(env: Env, given: Given): Promise<Service> {
+  const prepared = prepareRunner({ ...env, TABERN_DATA: given.config.dataDir });
   try {
-    return { core: await startCore(config, log, { metrics }), log };
+    const { openService } = await import('./service.ts');
+    return await openService(env, { ...given, prepared });
   } catch (error) {
-    throw coreFailure(error, config.dataDir);
+    prepared.kill('SIGKILL'); // it has not begun to work
+    throw error;
   }
 }
 
-async function openGateway(
-  config: GatewayConfig,
-  { core, ...rest }: { core: Core; handOver: HandOver; metrics: Metrics },
-) {
-  try {
-    const log = openLog({ role: 'gateway', level: config.logLevel });
-    const gatewayToken = gatewayTokenOf(config);
-    return await startGateway(config, { clients: core.clients, gatewayToken, log, ...rest });
-  } catch (error) {
-    await core.close();
-    throw gatewayFailure(error, `${config.host}:${config.port}`);
+/** Serves as a child of the first process, which orders its end, too. */
+async function serveNext(env: Env, given: Given & { predecessor: Predecessor }): Promise<number> {
+  const { config, log, end, predecessor } = given;
+  await checkProgram(env);
+  const { openService } = await import('./service.ts');
+  const port = await predecessor.takeOver({ version: VERSION, dataDir: config.dataDir });
+  const service = await openService(env, given, port);
+  given.use(predecessor.upgrade);
+  let isRetired = false;
+  await worksOrThrows(service);
+  predecessor.serving({
+    ...holderOf(service),
+    retire() {
+      isRetired = true;
+      service.retire();
+    },
+    end: end.end,
+    drain: end.drain,
+  });
+  log.info({ url: service.gateway.url, version: VERSION }, 'took over');
+  const causes = [service.runner.refused, service.broken, service.retired.then(() => 0)];
+  const code = await Promise.race([aborted(end.draining), ...causes]);
+  if (isRetired) {
+    await Promise.race([service.retired, aborted(end.ending)]);
+    await service.close();
+    return 0;
   }
+  await endService(service, { code, log, end, predecessor });
+  return code ?? 0;
+}
+
+/** The old one serves again unless the new runner works: its Chrome may be another one. */
+async function worksOrThrows({ runner, close }: Service): Promise<void> {
+  const code = await Promise.race([runner.ready, runner.refused]);
+  if (code === undefined) return;
+  await close();
+  throw new Exit(code, 'its runner cannot work: the log of the service has more');
+}
+
+function holderOf({ port, giveUp, resume, retire, retired, close }: Service) {
+  return { port, giveUp, resume, retire, retired, end: close };
+}
+
+type Ending = { code: number | undefined; log: Log; end: ProcessEnd; predecessor?: Predecessor };
+
+async function endService(
+  service: Service,
+  { code, log, end, predecessor }: Ending,
+): Promise<void> {
+  if (code === undefined && !end.ending.aborted) {
+    service.core.drain();
+    service.gateway.refuseReadiness();
+    const drained = Promise.all([service.runner.drain(), predecessor?.alone]);
+    await Promise.race([drained, aborted(end.ending)]);
+  }
+  log.info({ code }, 'ending');
+  predecessor?.endEarlier();
+  await service.close(predecessor?.alone);
+}
+
+/** The first process when a newer one serves: it passes signals on, and ends with the newest. */
+async function followNewest(
+  service: Service,
+  { successors, log, end }: { successors: Successors; log: Log; end: ProcessEnd },
+): Promise<number> {
+  const pass = async (signal: NodeJS.Signals): Promise<void> => {
+    if (signal !== 'SIGHUP') {
+      successors.close();
+      await successors.settle();
+    }
+    successors.newest()?.kill(signal);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    process.on(signal, () => void pass(signal));
+  }
+  // received while the newer one took over
+  if (end.ending.aborted) successors.newest()?.send({ type: 'end' });
+  else if (end.draining.aborted) successors.newest()?.send({ type: 'drain' });
+  const code = await successors.ended();
+  log.info({ code }, 'the newest process of the service has ended');
+  await service.close();
+  return code;
+}
+
+async function announceReady(
+  env: Env,
+  { config, service, signal }: { config: GatewayConfig; service: Service; signal: AbortSignal },
+): Promise<void> {
+  const { core, gateway } = service;
+  const gatewayToken = gatewayTokenOf(config);
+  if (!(await ready(core.clients, { gatewayToken, signal }))) return;
+  const address = config.publicUrl ?? gateway.url;
+  announce({ address, first: core.firstStart, hasConsole: gateway.hasConsole }, env);
+}
+
+/** Throws for a body that `tabern upgrade` does not send. */
+function programOf(body: unknown): Program {
+  const { command, npm } = Object(body) as Partial<Program>;
+  const isCommand = Array.isArray(command) && command.every((word) => typeof word === 'string');
+  if (!isCommand || command.length === 0) throw new Error('no command');
+  return { command, ...(typeof npm === 'string' && { npm }) };
 }

@@ -82,6 +82,8 @@ export const ADVICE: Readonly<Record<Reason, string>> = {
   PAGE_TOO_LARGE: 'The message names the limit, and how to get less.',
   BROWSER_FAILED: 'The browser did not start or was lost. Retry; the log contains the cause.',
   RECORDING_STORE: 'The runner that holds the recording is not reachable. Retry.',
+  BLOBS_UNAVAILABLE:
+    'The bucket of the files is not reachable. Retry; `/readyz` and the log have the cause.',
   CORE_UNAVAILABLE: 'The service is starting or stopping. Retry after the time in `Retry-After`.',
   KEYS_NOT_READY: 'Key pairs for contexts are being generated. Retry after a second.',
   STORAGE_FULL: 'The disk is full. Free space: see [Disk space](operations.md#disk-space).',

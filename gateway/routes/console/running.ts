@@ -7,7 +7,6 @@
 import type Router from '@koa/router';
 import { must } from '../../../proto/common/must.ts';
 import { invalidField } from '../../../proto/rpc/errors.ts';
-import type { Clients } from '../../../proto/rpc/services.ts';
 import type { State } from '../../http/auth.ts';
 import { openRunningSessions } from '../../sessions/running.ts';
 
@@ -16,7 +15,7 @@ export const THUMBNAIL_ROUTE = '/console/api/v1/sessions/:id/thumbnail';
 
 export function addRunningSessions(
   router: Router<State>,
-  options: { clients: Pick<Clients, 'console' | 'sessions'>; gatewayToken: string },
+  options: Parameters<typeof openRunningSessions>[0],
 ): void {
   const running = openRunningSessions(options);
   router.get(STATES_ROUTE, async (ctx) => {

@@ -9,7 +9,8 @@ import { ARCHIVE_MAX_BYTES } from '../../../proto/common/limits.ts';
 import { must } from '../../../proto/common/must.ts';
 import { Fault, invalidField } from '../../../proto/rpc/errors.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
-import { METADATA_MAX_BYTES, UPLOAD_TIMEOUT_MS } from '../../config.ts';
+import { storeBlob } from '../../../proto/uploads/direct.ts';
+import { METADATA_MAX_BYTES, UPLOAD_RETRY_MS, UPLOAD_TIMEOUT_MS } from '../../config.ts';
 import type { State } from '../../http/auth.ts';
 import { parseJson } from '../../http/body.ts';
 import { checkBody } from '../../rest/json-validation.ts';
@@ -17,7 +18,6 @@ import { render } from '../../rest/operations.ts';
 import { answers, formBody, json, refer } from '../openapi-parts.ts';
 import { openForm } from './multipart.ts';
 import type { EnterUpload } from './upload-limits.ts';
-import { blobOf } from './upload-stream.ts';
 
 export const BUILDS_PATH = '/v1/functions/builds';
 
@@ -38,8 +38,9 @@ export function createBuild(
     const options = call(UPLOAD_TIMEOUT_MS);
     using _ = enter(options);
     using form = openForm(ctx.req, parts);
-    const archive = blobOf({ kind: 'BUILD_ARCHIVE' }, form.bytes);
-    const { blobId: archiveBlobId } = await clients.blobs.writeBlob(archive, options);
+    const archive = { header: { kind: 'BUILD_ARCHIVE' }, bytes: form.bytes } as const;
+    const how = { ...options, retryMs: UPLOAD_RETRY_MS };
+    const { blobId: archiveBlobId } = await storeBlob(clients.blobs, archive, how);
     const request = { ...(await form.text), archiveBlobId };
     ctx.status = 202;
     ctx.body = render(output, await clients.functions.createBuild(request, call()), 'build');

@@ -9,11 +9,12 @@ import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import { CONTEXT_MAX_BYTES, CONTEXT_TRANSFER_TIMEOUT_MS } from '../../../proto/common/limits.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
-import { CONTEXT_VERIFY_TIMEOUT_MS } from '../../config.ts';
+import { storeBlob } from '../../../proto/uploads/direct.ts';
+import { CONTEXT_VERIFY_TIMEOUT_MS, UPLOAD_RETRY_MS } from '../../config.ts';
 import { callAsGateway, type State } from '../../http/auth.ts';
 import { begun } from '../../http/blob-stream.ts';
 import { answers, BINARY, ID, json, SIGNED } from '../openapi-parts.ts';
-import { blobOf, limited, watchUpload } from './upload-stream.ts';
+import { limited, watchUpload } from './upload-stream.ts';
 
 const CONTENT_PATH = '/v1/contexts/:id/content';
 const CONTENT = /^\/v1\/contexts\/([^/]+)\/content$/;
@@ -32,8 +33,10 @@ export function contextContent({ clients, gatewayToken }: Options): Middleware {
     const { url } = ctx;
     const call = callAsGateway(ctx, gatewayToken);
     using body = openBody(ctx.req);
-    const content = blobOf({ kind: 'CONTEXT', url }, limited(body.bytes, CONTEXT_MAX_BYTES));
-    const { blobId } = await clients.blobs.writeBlob(content, call(CONTEXT_TRANSFER_TIMEOUT_MS));
+    const bytes = limited(body.bytes, CONTEXT_MAX_BYTES);
+    const how = { ...call(CONTEXT_TRANSFER_TIMEOUT_MS), retryMs: UPLOAD_RETRY_MS };
+    const content = { header: { kind: 'CONTEXT', url }, bytes } as const;
+    const { blobId } = await storeBlob(clients.blobs, content, how);
     await clients.contexts.replaceContext({ url, blobId }, call(CONTEXT_VERIFY_TIMEOUT_MS));
     ctx.body = { id: ctx.params['id'] };
   });

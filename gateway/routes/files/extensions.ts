@@ -7,13 +7,13 @@ import type { RouterMiddleware } from '@koa/router';
 import { EXTENSION_MAX_BYTES } from '../../../proto/common/limits.ts';
 import { must } from '../../../proto/common/must.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
-import { EXTENSION_CHECK_TIMEOUT_MS, UPLOAD_TIMEOUT_MS } from '../../config.ts';
+import { storeBlob } from '../../../proto/uploads/direct.ts';
+import { EXTENSION_CHECK_TIMEOUT_MS, UPLOAD_RETRY_MS, UPLOAD_TIMEOUT_MS } from '../../config.ts';
 import type { State } from '../../http/auth.ts';
 import { render } from '../../rest/operations.ts';
 import { answers, fileBody, json, refer } from '../openapi-parts.ts';
 import { openForm } from './multipart.ts';
 import type { EnterUpload } from './upload-limits.ts';
-import { blobOf } from './upload-stream.ts';
 
 export const EXTENSIONS_PATH = '/v1/extensions';
 const FILE = { name: 'file', maxBytes: EXTENSION_MAX_BYTES, isNamed: true } as const;
@@ -30,9 +30,9 @@ export function createExtension(
     const options = call(UPLOAD_TIMEOUT_MS);
     using _ = enter(options);
     using form = openForm(ctx.req, { file: FILE });
-    const zip = blobOf({ kind: 'EXTENSION' }, form.bytes);
+    const zip = { header: { kind: 'EXTENSION' }, bytes: form.bytes } as const;
     // the time limit of the upload includes the wait for the file's part
-    const stored = clients.blobs.writeBlob(zip, options);
+    const stored = storeBlob(clients.blobs, zip, { ...options, retryMs: UPLOAD_RETRY_MS });
     const [fileName, { blobId }] = await Promise.all([form.fileName, stored]);
     const wanted = { fileName, blobId };
     const made = clients.extensions.createExtension(wanted, call(EXTENSION_CHECK_TIMEOUT_MS));

@@ -1,9 +1,5 @@
-/** Uploads as streams: deadlines while they arrive, and the requests that store them. */
+/** Uploads as streams: deadlines and limits while they arrive. */
 import type { IncomingMessage } from 'node:http';
-import type {
-  WriteBlobRequest,
-  WriteBlobRequest_Header,
-} from '../../../proto/gen/tabern/v1/blobs.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import { UPLOAD_IDLE_MS } from '../../config.ts';
 import { tooLarge } from '../../http/body.ts';
@@ -32,13 +28,4 @@ export async function* limited(
     if (size > maxBytes) throw tooLarge(maxBytes);
     yield chunk;
   }
-}
-
-/** The requests of WriteBlob. */
-export async function* blobOf(
-  header: WriteBlobRequest_Header,
-  chunks: AsyncIterable<Buffer>,
-): AsyncGenerator<WriteBlobRequest> {
-  yield { part: { $case: 'header', value: header } };
-  for await (const chunk of chunks) yield { part: { $case: 'chunk', value: chunk } };
 }

@@ -10,6 +10,7 @@ import { Fault } from '../../../proto/rpc/errors.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import { goneSignal, type State } from '../../http/auth.ts';
 import { callSessionServer, locator } from '../../sessions/runner-client.ts';
+import type { RunnerTrust } from '../../sessions/runner-trust.ts';
 import { answers, fileBody, ID, json } from '../openapi-parts.ts';
 import { openForm } from './multipart.ts';
 import type { EnterUpload } from './upload-limits.ts';
@@ -31,7 +32,7 @@ export function isSessionUpload(method: string, path: string): boolean {
 }
 
 export function uploadFile(
-  options: { clients: Clients; gatewayToken: string },
+  options: { clients: Clients; gatewayToken: string; runnerTrust?: RunnerTrust | undefined },
   enter: EnterUpload,
 ): RouterMiddleware<State> {
   const { sessions } = options.clients;

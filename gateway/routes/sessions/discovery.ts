@@ -16,6 +16,7 @@ import {
   callSessionServer,
   locator,
 } from '../../sessions/runner-client.ts';
+import type { RunnerTrust } from '../../sessions/runner-trust.ts';
 
 /** Path prefixes. Drivers append the paths to their URL, which may end in /connect. */
 export const DISCOVERY_BASES = ['', '/connect'] as const;
@@ -34,6 +35,7 @@ export function addDiscovery(
   options: {
     clients: Pick<Clients, 'sessions'>;
     gatewayToken: string;
+    runnerTrust?: RunnerTrust | undefined;
     publicUrl: string | undefined;
   },
 ): void {

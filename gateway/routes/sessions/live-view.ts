@@ -20,6 +20,7 @@ import {
   locator,
   type Place,
 } from '../../sessions/runner-client.ts';
+import type { RunnerTrust } from '../../sessions/runner-trust.ts';
 import { pageHeaders, routeNotFound } from '../pages.ts';
 
 /** Ours: without an answer of the runner by then, no tabs are listed. */
@@ -42,7 +43,11 @@ const HEADERS = {
   'cross-origin-resource-policy': 'cross-origin',
 };
 
-type Options = { clients: Clients; gatewayToken: string };
+type Options = {
+  clients: Clients;
+  gatewayToken: string;
+  runnerTrust?: RunnerTrust | undefined;
+};
 
 export function addLiveView(router: Router<State>, options: Options): void {
   const locate = locator(options);
@@ -74,9 +79,10 @@ export function addLiveView(router: Router<State>, options: Options): void {
 }
 
 /** Wraps the clients: an answer of GetLiveView also contains its pages. */
-export function withTabs({ clients, gatewayToken }: Options): Clients {
+export function withTabs(options: Options): Clients {
+  const { clients } = options;
   const { sessions } = clients;
-  const locate = locator({ clients, gatewayToken });
+  const locate = locator(options);
   return {
     ...clients,
     sessions: {

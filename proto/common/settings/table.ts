@@ -14,6 +14,9 @@ const METERED = ['gateway', 'runner'] as const;
 const HOOKS = ['core', 'gateway'] as const;
 const KEYED = ['core', 'tools'] as const;
 const DIALLERS = ['gateway', 'runner', 'tools'] as const;
+const OPERATED = ['core', 'tools'] as const;
+const SERVED = ['core', 'gateway'] as const;
+const WORKED = ['core', 'runner'] as const;
 const ALL = ['core', 'gateway', 'runner'] as const;
 const ALL_AND_TOOLS = ['core', 'gateway', 'runner', 'tools'] as const;
 
@@ -30,14 +33,20 @@ const text = settingsOf('text');
 const path = settingsOf('path');
 const file = settingsOf('file');
 const url = settingsOf('url');
+const database = settingsOf('database');
 const key = settingsOf('key');
 const integer = settingsOf('integer');
 const choice = settingsOf('choice');
 const listen = settingsOf('listen');
+const core = settingsOf('core');
+const token = settingsOf('token');
+const name = settingsOf('name');
 const reachable = settingsOf('reachable');
 const networks = settingsOf('networks');
 const list = settingsOf('list');
+const labels = settingsOf('labels');
 const proxy = settingsOf('proxy');
+const bucket = settingsOf('bucket');
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -50,6 +59,11 @@ const spares = (description: string, value: string) =>
   integer(RUNNER, description, { range: [0, 256], default: value });
 const atOnce = (description: string, value: string) =>
   integer(RUNNER, description, { range: [1, 256], default: value });
+
+const nextToken = (callers: string) =>
+  token(CORE, `token that core also accepts of ${callers}, while it is changed`, {
+    isSecret: true,
+  });
 
 const TABLE = {
   DATA: path(ALL_AND_TOOLS, 'the data directory: database, blobs, keys (0700)', {
@@ -71,9 +85,41 @@ const TABLE = {
     default: 'on',
   }),
   METRICS_LISTEN: listen(METERED, 'host:port of GET /metrics; disabled when absent'),
-  CORE: text(
+  DRAIN_S: integer(
+    METERED,
+    'seconds that running work has to end after SIGTERM, while no new work is accepted; ' +
+      '0: sessions end at once',
+    { range: [0, 86_400], default: '0' },
+  ),
+  CORE_LISTEN: listen(
+    CORE,
+    'host:port at which roles on other machines reach core, with TLS; the socket file alone ' +
+      'when absent',
+  ),
+  CORE_TLS_CERT_FILE: text(CORE, "PEM file of core's certificate and its chain"),
+  CORE_TLS_KEY_FILE: text(CORE, "PEM file of core's private key; SIGHUP reloads both files"),
+  CORE_CLIENT_CA_FILE: text(
+    CORE,
+    'PEM file of authorities; when set, only callers with a certificate of theirs reach ' +
+      'TABERN_CORE_LISTEN',
+  ),
+  CORE: core(
     DIALLERS,
-    'address of core, for a role that runs alone; unix:<data>/core.sock when absent',
+    'address of core, for a role that runs alone: host:port, or unix:<path>; ' +
+      'unix:<data>/core.sock when absent',
+  ),
+  CORE_CA_FILE: text(
+    DIALLERS,
+    'PEM file of the authorities of the certificates of core and of runners; the system’s when ' +
+      'absent',
+  ),
+  CORE_CLIENT_CERT_FILE: text(
+    DIALLERS,
+    "PEM file of this role's certificate: shown to core, and by a runner to gateways",
+  ),
+  CORE_CLIENT_KEY_FILE: text(
+    DIALLERS,
+    'PEM file of its private key; both files are read again every minute',
   ),
   BASE_URL: text(TOOLS, 'URL of the service, for commands; http://127.0.0.1:4747 when absent'),
   CONFIG: text(TOOLS, 'path of a settings file: JSON, such as {"port": 8080, "logLevel": "warn"}'),
@@ -92,28 +138,74 @@ const TABLE = {
       'the first start when absent',
     { isSecret: true },
   ),
-  OPERATOR_TOKEN: text(TOOLS, 'token of operators for core; a file in <data>/keys when absent', {
+  OPERATOR_TOKEN: token(OPERATED, 'token of operators; a file in <data>/keys when absent', {
     isSecret: true,
   }),
-  GATEWAY_TOKEN: text(GATEWAY, 'token of gateways for core; a file in <data>/keys when absent', {
+  GATEWAY_TOKEN: token(SERVED, 'token of gateways; a file in <data>/keys when absent', {
     isSecret: true,
   }),
-  RUNNER_TOKEN: text(RUNNER, 'token of runners for core; a file in <data>/keys when absent', {
+  RUNNER_TOKEN: token(WORKED, 'token of runners; a file in <data>/keys when absent', {
     isSecret: true,
   }),
+  OPERATOR_TOKEN_NEXT: nextToken('operators'),
+  GATEWAY_TOKEN_NEXT: nextToken('gateways'),
+  RUNNER_TOKEN_NEXT: nextToken('runners'),
   SEARCH_URL: url(
     CORE,
     'address of a SearXNG with the format json, for POST /v1/search; 501 without',
   ),
+  BLOBS: bucket(
+    CORE,
+    's3://bucket/prefix: recordings, downloads, contexts and other files are objects there; ' +
+      'files in <data>/blobs when absent',
+  ),
+  BLOBS_ENDPOINT: url(
+    CORE,
+    'URL of the S3 server, as core, gateways and runners reach it; that of Amazon when absent',
+  ),
+  BLOBS_REGION: text(CORE, 'region of the bucket', { default: 'us-east-1' }),
+  BLOBS_STYLE: choice(
+    CORE,
+    "path: the bucket is the first part of the path; host: of the server's name",
+    { range: ['path', 'host'], default: 'path' },
+  ),
+  BLOBS_ACCESS_KEY_ID: text(CORE, 'access key for the bucket'),
+  BLOBS_SECRET_ACCESS_KEY: text(CORE, 'secret of the access key for the bucket', {
+    isSecret: true,
+  }),
+  DATABASE_URL: database(
+    CORE,
+    'URL of a PostgreSQL 15 or newer, for several cores; a file in <data> when absent',
+    { isSecret: true },
+  ),
+  DATABASE_DIRECT_URL: database(
+    CORE,
+    'URL of that PostgreSQL past PgBouncer; DATABASE_URL when absent',
+    { isSecret: true },
+  ),
+  DATABASE_CA_FILE: text(
+    CORE,
+    'PEM file of the authorities of the certificates of PostgreSQL and PgBouncer; when set, ' +
+      'connections use TLS and verify it',
+  ),
+  DATABASE_POOLED: choice(CORE, 'on when DATABASE_URL is a PgBouncer in transaction mode', {
+    range: ['on', 'off'],
+    default: 'off',
+  }),
   DURABILITY: choice(
     CORE,
     'full survives a power cut; normal may lose the last second, and is faster',
     { range: ['full', 'normal'], default: 'full' },
   ),
-  LEASE_MS: integer(CORE, 'milliseconds after which a runner that does not report loses its work', {
+  LEASE_MS: integer(CORE, 'milliseconds after which a runner that does not report is away', {
     range: [1_000, 300_000],
     default: '15000',
   }),
+  LOST_MS: integer(
+    CORE,
+    'milliseconds after which a runner that does not report is lost, and its work ends',
+    { range: [1_000, 3_600_000], default: '300000' },
+  ),
   SWEEP_MS: integer(CORE, 'milliseconds between searches for lost work', {
     range: [50, 60_000],
     default: '1000',
@@ -246,10 +338,18 @@ const TABLE = {
     'the same, after a connection that broke: it ended without a close frame',
     { range: [0, 600_000], default: '30000' },
   ),
+  RUNNER_ID: name(
+    RUNNER,
+    'id of this runner, and a name in its certificate; a generated one in <data>/keys when absent',
+  ),
+  RUNNER_LABELS: labels(
+    RUNNER,
+    'labels of this runner for its operator, such as region=eu,disk=ssd; 20 at most',
+  ),
   RUNNER_LISTEN: reachable(
     RUNNER,
-    "host:port at which gateways on other machines reach this runner's sessions; " +
-      'plain, so private networks only',
+    "host:port at which gateways on other machines reach this runner's sessions, with TLS by " +
+      'the pair of TABERN_CORE_CLIENT_CERT_FILE; a socket file when absent',
   ),
   PROXY: proxy(
     RUNNER,

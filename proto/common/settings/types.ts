@@ -4,9 +4,12 @@
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { hostIn } from '../../network/loopback.ts';
 import { cidrList } from '../../network/public-addresses.ts';
 import { upstreamOf } from '../../network/session-proxies.ts';
+import { TOKEN_MIN } from '../durable.ts';
 import type { Place } from '../env.ts';
+import { RUNNER_LABEL_MAX_CHARS, RUNNER_LABELS_MAX } from '../limits.ts';
 
 /** The reader of a setting: a role of the service, or the commands that call or operate it. */
 export type Role = 'core' | 'gateway' | 'runner' | 'tools';
@@ -31,17 +34,27 @@ type Typed =
 /** In characters: long enough against guesses and brute force. */
 const API_KEY_MIN = 24;
 
+const BUCKET = /^s3:\/\/([a-z0-9][a-z0-9-]{1,61}[a-z0-9])((?:\/[\w-]{1,64}){0,4})\/?$/;
+const WORD = `[\\w./-]{1,${RUNNER_LABEL_MAX_CHARS}}`;
+const LABEL = new RegExp(`^(${WORD})=(${WORD})$`);
+
 const READERS = {
   text: (text: string) => text,
   path: (text: string) => resolve(text),
   file: fileText,
   url: baseUrl,
+  database: databaseUrl,
   listen: place,
   reachable,
+  core: coreAddress,
   key: apiKey,
+  token: roleToken,
+  name: dnsName,
   networks,
   list: listOf,
+  labels: labelsOf,
   proxy,
+  bucket,
 };
 
 /** The type of a setting's value. */
@@ -116,6 +129,21 @@ function baseUrl(text: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
+/** As libpq reads them; they name files. */
+const DATABASE_FILES = ['sslrootcert', 'sslcert', 'sslkey', 'sslcrl'];
+
+/** Of PostgreSQL, with the name of a database. */
+function databaseUrl(text: string): string {
+  const url = URL.parse(text);
+  const isDatabase = url && /^postgres(ql)?:$/.test(url.protocol) && url.pathname.length > 1;
+  if (!isDatabase) throw new TypeError('must look like postgres://user:password@host:5432/name');
+  const file = DATABASE_FILES.find((name) => url.searchParams.has(name));
+  if (file !== undefined) {
+    throw new TypeError(`must not have ${file}: authorities are set by TABERN_DATABASE_CA_FILE`);
+  }
+  return text;
+}
+
 /** `host:port`, or a port of this machine's loopback. Port 0 is any. */
 function place(text: string): Place {
   const [, host = '127.0.0.1', port] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? [];
@@ -134,6 +162,26 @@ function reachable(text: string): Place {
     throw new TypeError('must be host:port, as gateways reach this machine');
   }
   return { host, port: Number(url.port) };
+}
+
+/** For grpc-js. */
+function coreAddress(text: string): string {
+  const isSocket = /^unix:./.test(text);
+  if (isSocket || hostIn(text) !== '') return text;
+  throw new TypeError('must be host:port, or unix:<path>');
+}
+
+/** As in a certificate. */
+function dnsName(text: string): string {
+  const label = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?';
+  if (text.length <= 128 && new RegExp(`^${label}(\\.${label})*$`).test(text)) return text;
+  throw new TypeError('must be lower-case letters, digits, - and ., 128 characters at most');
+}
+
+/** A file of core has 43 characters. */
+function roleToken(text: string): string {
+  if (text.length >= TOKEN_MIN && /^[\x21-\x7e]+$/.test(text)) return text;
+  throw new TypeError(`must have at least ${TOKEN_MIN} printable ASCII characters, without spaces`);
 }
 
 function apiKey(text: string): string {
@@ -165,7 +213,32 @@ function listOf(text: string): string[] {
     .filter((one) => one !== '');
 }
 
+/** `name=value` members. */
+function labelsOf(text: string): { name: string; value: string }[] {
+  const members = listOf(text);
+  const labels = members.flatMap((one) => {
+    const [, name, value] = LABEL.exec(one) ?? [];
+    return name === undefined || value === undefined ? [] : { name, value };
+  });
+  const isWhole = labels.length === members.length;
+  const isUnique = new Set(labels.map(({ name }) => name)).size === labels.length;
+  if (isWhole && isUnique && labels.length <= RUNNER_LABELS_MAX) return labels;
+  throw new TypeError(
+    `must be up to ${RUNNER_LABELS_MAX} labels such as region=eu, each name once, of letters, ` +
+      `digits, and . _ / -, with up to ${RUNNER_LABEL_MAX_CHARS} characters`,
+  );
+}
+
 /** The operator's proxy, for sessions that request a managed one. */
 function proxy(text: string) {
   return upstreamOf(text, { isManaged: true });
+}
+
+/** Names of buckets have no dots here: they would need a certificate of their own. */
+function bucket(text: string): { bucket: string; prefix: string } {
+  const [, name, path = ''] = BUCKET.exec(text) ?? [];
+  if (name === undefined) {
+    throw new TypeError('must be s3://bucket or s3://bucket/prefix, of a-z, 0-9, - and _');
+  }
+  return { bucket: name, prefix: path === '' ? '' : `${path.slice(1)}/` };
 }

@@ -21,6 +21,8 @@ const GIB = 1024 ** 3;
 const LIMITS = { ofProjectMax: 2, totalMaxBytes: 10 * GIB, entryMaxBytes: GIB };
 /** Ours: as for bundles. */
 const UNUSED_MS = 7 * 24 * 3_600_000;
+/** Ours: far longer than a move takes. */
+const ASIDE_MS = 3_600_000;
 /** The name of an entry: its key and its bytes. */
 const ENTRY = /^[0-9a-f]{64}-(\d+)$/;
 
@@ -56,11 +58,11 @@ export async function openInstalled(options: {
   const store: Store = {
     dir,
     now,
-    aside: () => join(asides, randomUUID()),
+    aside: () => join(asides, `${now()}-${randomUUID()}`),
     limits: { ...LIMITS, ...options.limits },
   };
-  await removeTree(asides); // of a dead runner
   await mkdir(asides, { recursive: true, mode: 0o700 });
+  await removeLeft(asides, now() - ASIDE_MS);
   await sweep(store);
   return {
     async take(kept, root) {
@@ -80,6 +82,14 @@ export async function openInstalled(options: {
       }
     },
   };
+}
+
+/** Of dead runners; younger ones may be those of a runner that is being replaced. */
+async function removeLeft(asides: string, before: number): Promise<void> {
+  for (const name of await readdir(asides)) {
+    const madeAt = Number(name.split('-', 1)[0]);
+    if (!(madeAt >= before)) await removeTree(join(asides, name));
+  }
 }
 
 async function take({ dir }: Store, { projectId, key }: Kept, root: string): Promise<boolean> {

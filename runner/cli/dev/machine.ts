@@ -13,7 +13,7 @@ import { steadyClock } from '../../../proto/common/steady-clock.ts';
 import { ChromeNotFound } from '../../browser/find.ts';
 import { onAbort } from '../../common/abort.ts';
 import { recordSteps, step } from '../../common/steps.ts';
-import { type Config, readConfig } from '../../config.ts';
+import { type Config, NO_TOKEN, readConfig } from '../../config.ts';
 import type { Invoke, InvokeOutcome } from '../../functions/hosts.ts';
 import { JailError } from '../../jail/jail.ts';
 import { type Machine, OperatorError, openMachine } from '../../machine/machine.ts';
@@ -38,7 +38,7 @@ const SIZES = {
   TABERN_HOST_SPARES: '1',
   TABERN_INVOCATIONS_MAX: '1',
   TABERN_SESSIONS_MAX: '1',
-  TABERN_RUNNER_TOKEN: 'none', // required, but no core is called
+  ...NO_TOKEN,
 };
 /** Errors that the user can fix. */
 const FIXABLE = [OperatorError, JailError, ChromeNotFound];

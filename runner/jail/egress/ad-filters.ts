@@ -4,7 +4,6 @@
  * outside the jail, and no request of a page is intercepted.
  */
 import { fileURLToPath } from 'node:url';
-import { FiltersEngine, Request } from '@ghostery/adblocker';
 import { Piscina } from 'piscina';
 import type { IsBlocked } from './dial.ts';
 
@@ -56,7 +55,8 @@ async function parsed(lists: readonly string[]): Promise<Uint8Array> {
   }
 }
 
-function judgeOf(serialized: Uint8Array): IsBlocked {
+async function judgeOf(serialized: Uint8Array): Promise<IsBlocked> {
+  const { FiltersEngine, Request } = await import('@ghostery/adblocker'); // 90 modules
   const engine = FiltersEngine.deserialize(serialized);
   return ({ href }) =>
     engine.match(Request.fromRawDetails({ url: href, type: 'other', sourceUrl: SOME_PAGE })).match;

@@ -7,12 +7,14 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { constants, zstdCompress } from 'node:zlib';
-import type { AppendSessionLogsRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
+import type { SessionLogChunk } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import { openPages, type Pages } from '../../browser/cdp/pages.ts';
 import type { Share } from '../../browser/cdp/thread-share.ts';
+import { AWAY_MS } from '../../common/core-calls.ts';
 import type { RunnerContext } from '../../common/runner-context.ts';
 import type { Lease } from '../../leases/lease.ts';
 import { type LogSource, openLogShipper } from '../../leases/log-shipper.ts';
+import type { Sending } from '../../leases/reported.ts';
 import type { OpenComponent } from '../session.ts';
 import { lineOf } from './format.ts';
 import { type Entry, openProtocolRecorder } from './recorder.ts';
@@ -20,10 +22,8 @@ import { type Entry, openProtocolRecorder } from './recorder.ts';
 /** Entries of a chunk, and bytes of their messages. Ours: one row of the store each. */
 const CHUNK_MAX = 500;
 const CHUNK_MAX_BYTES = 256 << 10;
-/** Ours: an entry is readable about so long after it was recorded. */
+/** Ours: an entry is readable about so long after it was recorded, when somebody reads the log. */
 const DELAY_MS = 700;
-/** Ours: at the end of a session, which waits for its log. */
-const FLUSH_MS = 5_000;
 /** Ours: JSON is made for so long before the thread is yielded. */
 const TURN_MS = 1;
 /** The fastest but for the negative ones: a tenth remains, for a millisecond a chunk. */
@@ -38,10 +38,8 @@ type SessionLogs = {
 };
 
 type SessionLogDeps = {
-  runner: Pick<RunnerContext, 'log' | 'now'> & {
-    clients: Pick<RunnerContext['clients'], 'runners'>;
-  };
-  lease: Pick<Lease, 'id' | 'call' | 'lost'>;
+  runner: Pick<RunnerContext, 'log' | 'now'>;
+  lease: Pick<Lease, 'appendChunk' | 'pauseOf' | 'reportDeadline'>;
 };
 
 export function sessionLogs(sessionId: string, { runner, lease }: SessionLogDeps): SessionLogs {
@@ -66,18 +64,14 @@ export function sessionLogs(sessionId: string, { runner, lease }: SessionLogDeps
       });
       const chunk = { ...(await packed(lines)), number, count: entries.length };
       number += 1;
-      return { count: entries.length, send: (signal) => send(chunk, signal) };
+      return { count: entries.length, send: (how) => send(chunk, how) };
     },
     stop: () => recorder.stop(),
   };
-  const { schedule, flush } = openLogShipper(source, { delayMs: DELAY_MS, log });
-  const send = async (chunk: Chunk, signal: AbortSignal): Promise<void> => {
-    const request = { leaseId: lease.id, ...chunk };
-    const { full } = await runner.clients.runners.appendSessionLogs(request, {
-      ...lease.call,
-      signal,
-    });
-    if (full) recorder.stop();
+  const pauseMs = (): number => lease.pauseOf(sessionId, DELAY_MS);
+  const { schedule, flush } = openLogShipper(source, { pauseMs, log });
+  const send = async (chunk: Chunk, how: Sending): Promise<void> => {
+    if (await lease.appendChunk(chunk, how)) recorder.stop();
   };
 
   return {
@@ -90,7 +84,8 @@ export function sessionLogs(sessionId: string, { runner, lease }: SessionLogDeps
         // last: the other components and the save of the context may still warn
         async closeLast() {
           recorder.end();
-          await flush(AbortSignal.any([lease.lost, AbortSignal.timeout(FLUSH_MS)]));
+          using deadline = lease.reportDeadline();
+          await flush(AbortSignal.any([deadline.signal, AbortSignal.timeout(AWAY_MS)]));
           recorder.stop();
         },
       };
@@ -98,7 +93,7 @@ export function sessionLogs(sessionId: string, { runner, lease }: SessionLogDeps
   };
 }
 
-type Chunk = Omit<AppendSessionLogsRequest, 'leaseId'>;
+type Chunk = Omit<SessionLogChunk, 'leaseId'>;
 
 async function linesOf(
   entries: readonly Entry[],

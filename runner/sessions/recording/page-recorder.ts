@@ -22,12 +22,25 @@ const SPARING_MS = 250;
 const IN_FLIGHT_MAX = 3;
 /** Ours: a client resumes a new window after a round trip or two, also on a busy machine. */
 const STILL_MS = 5_000;
-/** Ours: by then the page has been drawn normally, or the window covers it. */
+/** Ours: Chrome delivers a drawn frame, and the event that a page is covered, a moment later. */
 const SETTLED_MS = 200;
 /** Ours: longer than any session. A start is cancelled when it is not needed any more. */
 const START_RETRY_MS = 24 * 3_600_000;
 /** An isolated world, which the page's script cannot change. Clients see the name. */
 const WORLD = 'tabern';
+/** In a page: settles when it has been drawn, for which it must be visible and not paused. */
+const DRAWN = 'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))';
+/** Settles when it has been drawn, or runs but is hidden: a paused page's timers wait. */
+const RUNS = `(() => {
+  let look;
+  const hidden = new Promise((done) => {
+    look = () => document.hidden && done();
+    document.addEventListener('visibilitychange', look);
+    setTimeout(look);
+  });
+  const over = () => document.removeEventListener('visibilitychange', look);
+  return Promise.race([${DRAWN}, hidden]).finally(over);
+})()`;
 
 export type Frame = {
   jpeg: Buffer;
@@ -90,7 +103,7 @@ export class PageRecorder {
       if (this.#holds === 0) this.#resume();
     };
     const settle = (): void => void setTimeout(release, SETTLED_MS).unref();
-    this.#untilItRuns().then(settle, settle); // rejects when the page is gone, or hangs
+    this.#settled(RUNS).then(settle, settle); // rejects when the page is gone, or hangs
   }
 
   stop(): void {
@@ -166,7 +179,8 @@ export class PageRecorder {
       this.#isStale = false;
       if (this.#mode === 'live') this.#renew();
     };
-    setTimeout(renew, SETTLED_MS).unref(); // it is not drawn yet
+    const settle = (): void => void setTimeout(renew, SETTLED_MS).unref();
+    this.#settled(DRAWN).then(settle, settle);
   }
 
   #renew(): void {
@@ -197,12 +211,11 @@ export class PageRecorder {
     this.#send('stopScreencast');
   }
 
-  /** Waits for a timer of the page: a paused page responds, but its timers wait. */
-  async #untilItRuns(): Promise<void> {
+  /** Waits for a promise in an isolated world of the page. */
+  async #settled(expression: string): Promise<void> {
     const world = { frameId: this.#frameId, worldName: WORLD };
     const { executionContextId } = await this.#session.call('Page.createIsolatedWorld', world);
-    const timer = { expression: 'new Promise((done) => setTimeout(done))', awaitPromise: true };
-    const wanted = { ...timer, contextId: executionContextId };
+    const wanted = { expression, awaitPromise: true, contextId: executionContextId };
     await this.#session.call('Runtime.evaluate', wanted, { timeoutMs: STILL_MS });
   }
 

@@ -36,15 +36,19 @@ export function recording(options: Options): OpenComponent {
     const sessionAt = options.now();
     const stops: (() => void)[] = [];
     const reports: Promise<void>[] = [];
+    const closing = new AbortController();
     const warn = once(options.warn);
     const stopWatching = pages.onPage((page) => {
       if (page.id >= PAGES_MAX) return;
-      stops.push(recordPage(page, pages, { ...options, warn, sessionAt, reports }));
+      stops.push(
+        recordPage(page, pages, { ...options, warn, sessionAt, reports, closing: closing.signal }),
+      );
     });
     return {
       async close() {
         stopWatching();
         for (const stop of stops) stop();
+        closing.abort();
         const late = sleep(REPORT_TIMEOUT_MS, undefined, { ref: false });
         await Promise.race([Promise.all(reports), late]);
       },
@@ -61,7 +65,12 @@ function once(warn: Options['warn']): Options['warn'] {
   };
 }
 
-type PageOptions = Options & { sessionAt: number; reports: Promise<void>[] };
+type PageOptions = Options & {
+  sessionAt: number;
+  reports: Promise<void>[];
+  /** Aborts when the session ends, and its end waits for the reports. */
+  closing: AbortSignal;
+};
 
 /** Returns the function that ends the recording; the end of the page does too. */
 function recordPage(page: Page, pages: Pages, options: PageOptions): () => void {
@@ -111,21 +120,24 @@ function isBlank({ url }: Page): boolean {
 }
 
 /** Cuts frames into segments. */
-function openTrack(page: Page, { recordings, sessionAt, reports, ...options }: PageOptions) {
-  const { clients, call, leaseId, projectId, now, warn } = options;
+function openTrack(
+  page: Page,
+  { recordings, sessionAt, reports, closing, ...options }: PageOptions,
+) {
+  const { clients, lease, sessionId, projectId, now, warn } = options;
   let segment: OpenSegment | undefined;
   let lastAt = 0;
 
   const open = (track: Track, number: number): OpenSegment => {
-    const name = `${leaseId}-${page.id}-${number}`;
+    const name = `${lease.id}-${page.id}-${number}`;
     return { track, number, buffer: recordings.openFrameBuffer(name, projectId) };
   };
   const begin = (at: number): OpenSegment => {
     const { id: pageId, url } = page;
-    const to = { clients, call, leaseId, projectId };
+    const to = { clients, lease, sessionId, projectId };
     const state = { bytes: 0, isBroken: false, warn };
     const track: Track = { ...to, pageId, url, sessionAt, startAt: at, ...state };
-    reports.push(recordings.report(track));
+    reports.push(recordings.report(track, closing));
     return open(track, 1);
   };
   const cut = ({ track, number, buffer }: OpenSegment, until: number, isLast: boolean): void => {

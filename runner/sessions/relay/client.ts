@@ -1,19 +1,16 @@
 /**
- * One client of a relay: its WebSocket, its root session in Chrome, and the sessions below it.
+ * One client of a relay: its connection, its root session in Chrome, and the sessions below it.
  *   open -> closed (by either side, once); then all its sessions are detached
  */
-import type { Duplex } from 'node:stream';
-import type { WebSocket } from 'ws';
 import type { Log } from '../../../proto/common/log.ts';
 import { type Command, decide, needsParams } from '../../browser/cdp/command-policy.ts';
 import { pageOverrides } from '../../browser/cdp/page-overrides.ts';
-import { openPauses } from '../../browser/cdp/pauses.ts';
 import { MESSAGE_MAX_BYTES, TAIL_BYTES } from '../../browser/cdp/split.ts';
 import { restoreNetErrors } from '../../jail/egress/net-errors.ts';
 import type { ProtocolRecorder, SessionRecorder } from '../log/recorder.ts';
 import { type ErrorBody, encodeCommand, type Message, paramsOf, readMessage } from './commands.ts';
+import type { Connection } from './connection.ts';
 import { type HandoffCommands, isHandoffCommand } from './handoff-commands.ts';
-import { endSoon, openOutbox } from './outbox.ts';
 import { PENDING_MAX, type PendingCommand, PendingCommands } from './pending-commands.ts';
 import {
   type RelayedChrome,
@@ -38,8 +35,10 @@ const TOO_LONG = `Chrome said more than ${MESSAGE_MAX_BYTES >> 20} MiB at once`;
 
 export type RelayClient = {
   close(code: number, reason: string): void;
-  /** Settles when the client is disconnected and its sessions are being detached. Never rejects. */
-  closed: Promise<void>;
+  /** Settles when the client has left and its sessions are being detached. Never rejects. */
+  closed: Connection['closed'];
+  /** Whether a WebSocket carries its connection at the moment. */
+  readonly isConnected: boolean;
   /** Messages so far, in both directions. */
   readonly messages: number;
 };
@@ -47,9 +46,7 @@ export type RelayClient = {
 type CommandId = Pick<Message, 'id' | 'sessionId'>;
 
 type ClientOptions = {
-  socket: WebSocket;
-  /** The stream below the WebSocket. */
-  wire: Duplex;
+  connection: Connection;
   root: Root;
   chrome: RelayedChrome;
   log: Log;
@@ -67,21 +64,19 @@ type Owned = {
 };
 
 export function openClient(options: ClientOptions): RelayClient {
-  const { socket, wire, root, chrome, log, recorder, ours } = options;
+  const { connection, root, chrome, log, recorder, ours } = options;
   const rootId = root.sessionId;
   const { pipe, paths, proxies } = chrome;
-  const reading = openPauses(socket);
-  const outbox = openOutbox({ socket, wire, pipe, reading, log });
+  const { reading, closed, close: end } = connection;
   const owned = new Map<string, Owned>();
   const overrides = pageOverrides(pipe);
   const pending = new PendingCommands<Owned>((one) => owned.get(one.cdpSessionId) === one);
-  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   const warned = new Set<string>();
   let messages = 0;
 
   const send = (message: Buffer, to?: Owned, logged = message): void => {
     messages += 1;
-    outbox.send(message);
+    connection.send(message);
     to?.recorder?.onMessage(logged, Date.now());
   };
   const own = (id: string, pageId = 0, targetId?: string): void => {
@@ -113,11 +108,6 @@ export function openClient(options: ClientOptions): RelayClient {
       proxies.onCreated(browserContextId, call);
     },
   });
-  const end = (code: number, reason: string): void => {
-    outbox.flush();
-    socket.close(code, reason);
-    endSoon(socket);
-  };
   /** Responds as Chrome does: with the session id of the command, when it has one. */
   const answer = (command: CommandId, body: object, to?: Owned): void => {
     send(answerOf(command, body, to), to);
@@ -210,7 +200,7 @@ export function openClient(options: ClientOptions): RelayClient {
           .create(decision.route, (own) => {
             const { command: asked } = decision;
             const params = { ...asked.params, ...own };
-            if (socket.readyState !== socket.OPEN) return undefined;
+            if (!connection.isOpen) return undefined;
             return pass(message, { ...asked, params }, session);
           })
           .catch((error: Error) => answer(message, refusal(error), session));
@@ -226,17 +216,16 @@ export function openClient(options: ClientOptions): RelayClient {
 
   own(rootId, recorder && root.targetId ? recorder.pageIdOf(root.targetId) : 0, root.targetId);
   const stopListening = [pipe.onUnknownSession(unknownSession), pipe.share.add(reading)];
-  socket.on('message', (text: Buffer, isBinary: boolean) => {
+  const onText = (text: Buffer): void => {
+    if (!connection.takes?.(text)) onClientMessage(text);
+  };
+  connection.onMessage((text, isBinary) => {
     // commands of a client that is being closed are ignored
-    if (socket.readyState !== socket.OPEN) return;
+    if (!connection.isOpen) return;
     if (isBinary) end(UNSUPPORTED, 'a message is text');
-    else pipe.share.spend(() => isolate(() => onClientMessage(text), { log, end }));
+    else pipe.share.spend(() => isolate(() => onText(text), { log, end }));
   });
-  // a message that is too long or a broken frame: ws sends a close code, which the client may
-  // receive
-  socket.on('error', () => endSoon(socket));
-  socket.on('close', () => {
-    outbox[Symbol.dispose]();
+  void closed.then(() => {
     for (const stop of stopListening) stop();
     for (const id of [...owned.keys()]) disown(id);
     root.end();
@@ -244,6 +233,9 @@ export function openClient(options: ClientOptions): RelayClient {
   });
   return {
     closed,
+    get isConnected() {
+      return connection.isConnected;
+    },
     get messages() {
       return messages;
     },

@@ -3,7 +3,7 @@
  * closes it when no message was sent for the idle time. A peer that vanished is closed the same
  * way: pongs are not required, because a script at a breakpoint sends none.
  */
-import type { WebSocket } from 'ws';
+import type { Connection } from './connection.ts';
 
 /** Ours: below the 60 s after which common proxies close an idle connection. */
 const PING_MS = 25_000;
@@ -23,13 +23,13 @@ export type IdleOptions = {
   isHeld?: (() => boolean) | undefined;
 };
 
-/** Stops when the socket closes. */
+/** Stops when the connection closes. */
 export function watchIdle(
-  socket: Pick<WebSocket, 'ping' | 'once'>,
+  connection: Pick<Connection, 'ping' | 'closed'>,
   client: Watched,
   { idleMs, isHeld }: IdleOptions,
 ): void {
-  const ping = setInterval(() => socket.ping(), PING_MS);
+  const ping = setInterval(connection.ping, PING_MS);
   let seen = client.messages;
   let quiet = 0;
   const look = (): void => {
@@ -38,7 +38,7 @@ export function watchIdle(
     if (quiet >= LOOKS) client.close(1008, `no CDP traffic for ${Number(idleMs) / 1000} s`);
   };
   const looking = idleMs === undefined ? undefined : setInterval(look, idleMs / LOOKS);
-  socket.once('close', () => {
+  void connection.closed.then(() => {
     clearInterval(ping);
     clearInterval(looking);
   });

@@ -3,32 +3,27 @@
  * (Target.attachToBrowserTarget), created before its upgrade is answered, so a client that sends at
  * once loses nothing. Client messages are parsed, checked (command-policy.ts) and encoded anew;
  * Chrome's messages are forwarded unchanged to the session's client. A client sees only the
- * sessions below its own; they are detached when it disconnects.
+ * sessions below its own; they are detached when it disconnects, or, when it is resumable, when it
+ * has not resumed its connection in time (resumption.ts).
  */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { WebSocket, WebSocketServer } from 'ws';
 import type { Log } from '../../../proto/common/log.ts';
 import { ORIGIN_HEADER } from '../../../proto/network/origin-header.ts';
 import { lossReason } from '../../browser/launch.ts';
 import type { SessionHandoffs } from '../handoffs.ts';
+import { RESUME_MS } from '../lifetime.ts';
 import type { ProtocolRecorder } from '../log/recorder.ts';
 import { refuse } from '../refusal.ts';
 import { openClient, type RelayClient } from './client.ts';
+import type { Connection } from './connection.ts';
 import { handoffCommands, type Peer } from './handoff-commands.ts';
 import { type IdleOptions, watchIdle } from './idle-timeout.ts';
 import type { RelayedChrome } from './relayed-chrome.ts';
+import { openResumption } from './resumption.ts';
 import { browserRoot, type Root, targetRoot } from './roots.ts';
+import { openUpgrades, resumeOf, type UpgradeRequest } from './upgrades.ts';
 
-/**
- * From a client. Ours: Chrome's pipe takes a request of 50 MB, but never answers one of 100 MB;
- * Playwright sends uploads in parts.
- */
-const COMMAND_MAX_BYTES = 16 << 20;
-/** Close code of a message that is too long. RFC 6455 7.4.1. */
-const TOO_BIG = 1009;
-/** Stands for no close frame at all. RFC 6455 7.4.1. */
-const NO_CLOSE_FRAME = 1006;
 /** Ours: an agent, a live view and a debugger at once are three. */
 const CLIENTS_MAX = 32;
 const TOO_MANY = `The session has ${CLIENTS_MAX} connections, its most. Close one, then try again.`;
@@ -36,37 +31,41 @@ const TOO_MANY = `The session has ${CLIENTS_MAX} connections, its most. Close on
 export type Relay = {
   /** Serves one upgrade that the caller has authorised. */
   serve(request: IncomingMessage, socket: Duplex, head: Buffer, targetId?: string): void;
+  /** Connected ones. */
   readonly clients: number;
+  /** Ends the resumable clients of these API keys. Their sockets are closed by the caller. */
+  revoke(keyIds: readonly string[]): void;
   /** Closes every client with a WebSocket close code and refuses new ones. */
   close(code: number, reason: string): void;
 };
-
-type UpgradeRequest = { request: IncomingMessage; socket: Duplex; head: Buffer };
 
 export type RelayOptions = Pick<IdleOptions, 'idleMs'> & {
   log: Log;
   /** Of the session, for its clients; absent: they cannot ask for any. */
   handoffs?: SessionHandoffs | undefined;
   /**
-   * Called with the number of clients when one connects or disconnects. `isBroken`: its connection
-   * ended without a close frame.
+   * Called with the number of connected clients when one connects or disconnects. `lost`: its
+   * connection ended without a close frame, and may be resumed when it is held.
    */
-  onClients?: ((clients: number, isBroken: boolean) => void) | undefined;
+  onClients?: ((clients: number, lost?: 'broken' | 'held') => void) | undefined;
+  /** How long a connection may be resumed. */
+  resumeMs?: number | undefined;
   /** Records the protocol log; absent: no log is kept. */
   recorder?: ProtocolRecorder | undefined;
 };
 
 export function openRelay(chrome: RelayedChrome, options: RelayOptions): Relay {
-  const { log, idleMs, onClients, recorder, handoffs } = options;
-  const isHeld = () => handoffs?.pending !== undefined;
+  const { log, idleMs, onClients, recorder, handoffs, resumeMs = RESUME_MS } = options;
   const { pipe } = chrome;
-  const server = new WebSocketServer({
-    noServer: true,
-    perMessageDeflate: false, // 25 times the CPU for nothing on a loopback
-    maxPayload: COMMAND_MAX_BYTES,
-    WebSocket: RelaySocket,
-  });
   const clients = new Set<RelayClient>();
+  const connected = (): number => [...clients].filter(({ isConnected }) => isConnected).length;
+  const resumption = openResumption({
+    pipe,
+    log,
+    resumeMs,
+    onChange: (isConnected) => onClients?.(connected(), isConnected ? undefined : 'held'),
+  });
+  const upgrades = openUpgrades({ pipe, log, resumption });
   let ended: { code: number; reason: string } | undefined;
   let connecting = 0;
   const root = (): Promise<Root> => browserRoot(pipe);
@@ -78,20 +77,16 @@ export function openRelay(chrome: RelayedChrome, options: RelayOptions): Relay {
     ended ??= { code, reason };
     for (const client of clients) client.close(code, reason);
   };
-  const addClient = (socket: WebSocket, wire: Duplex, root: Root, peer: Peer): void => {
+  const addClient = (connection: Connection, root: Root, peer: Peer): void => {
     const ours = handoffs && handoffCommands(handoffs, peer);
-    const client = openClient({ socket, wire, root, chrome, log, recorder, ours });
+    const client = openClient({ connection, root, chrome, log, recorder, ours });
     void root.closed?.then(() => client.close(1000, 'the target has closed'));
     clients.add(client);
-    watchIdle(socket, client, { idleMs, isHeld });
-    onClients?.(clients.size, false);
-    let isBroken = false;
-    socket.once('close', (code) => {
-      isBroken = code === NO_CLOSE_FRAME;
-    });
-    void client.closed.then(() => {
+    watchIdle(connection, client, { idleMs, isHeld: () => handoffs?.pending !== undefined });
+    onClients?.(connected());
+    void client.closed.then(({ isBroken }) => {
       clients.delete(client);
-      onClients?.(clients.size, isBroken);
+      onClients?.(connected(), isBroken ? 'broken' : undefined);
     });
     if (ended) client.close(ended.code, ended.reason);
   };
@@ -109,33 +104,42 @@ export function openRelay(chrome: RelayedChrome, options: RelayOptions): Relay {
       refuse(socket, 404, `No such target id: ${targetId}`);
       return;
     }
-    if (socket.destroyed) {
+    // half closed: its API key was revoked meanwhile
+    if (socket.destroyed || socket.writableEnded) {
       root.end();
       return;
     }
     let isUpgraded = false;
     socket.once('close', () => !isUpgraded && root.end());
-    server.handleUpgrade(request, socket, head, (webSocket) => {
+    const peer = peerOf(request);
+    const owner = { keyId: peer.keyId, targetId };
+    const isResumable = resumeOf(request) === 'new';
+    upgrades.accept({ request, socket, head }, { owner, isResumable }, (connection) => {
       isUpgraded = true;
-      // a gateway that shuts down closes its half: the client gets the reason before ws closes ours
-      socket.prependOnceListener('end', () => webSocket.close(1001, 'the gateway is ending'));
-      addClient(webSocket, socket, root, peerOf(request));
+      addClient(connection, root, peer);
     });
   };
-  void pipe.closed.then(() => {
-    close(1011, chrome.exitReason() === undefined ? 'the browser has ended' : lossReason(chrome));
-  });
+  void pipe.closed.then(() => close(1011, lossReason(chrome)));
 
   return {
     close,
+    revoke: resumption.revoke,
     get clients() {
-      return clients.size;
+      return connected();
     },
     serve(request, socket, head, targetId) {
       socket.on('error', () => socket.destroy());
-      if (ended || clients.size + connecting >= CLIENTS_MAX) {
-        if (ended) refuse(socket, 410, 'The session has ended.');
-        else refuse(socket, 429, TOO_MANY);
+      if (ended) {
+        refuse(socket, 410, 'The session has ended.');
+        return;
+      }
+      const resume = resumeOf(request);
+      if (typeof resume === 'object') {
+        upgrades.resume({ request, socket, head }, resume, { ...peerOf(request), targetId });
+        return;
+      }
+      if (clients.size + connecting >= CLIENTS_MAX && !resumption.makeRoom()) {
+        refuse(socket, 429, TOO_MANY);
         return;
       }
       connecting += 1;
@@ -156,12 +160,4 @@ function peerOf({ url = '/', headers }: IncomingMessage): Peer {
   const origin = headers[ORIGIN_HEADER];
   const keyId = URL.parse(url, 'ws://runner')?.searchParams.get('apiKeyId') ?? '';
   return { origin: typeof origin === 'string' ? origin : '', keyId };
-}
-
-/** ws closes a message that is too long without giving a reason. */
-class RelaySocket extends WebSocket {
-  override close(code?: number, reason?: string | Buffer): void {
-    const why = code === TOO_BIG ? `a message of more than ${COMMAND_MAX_BYTES >> 20} MiB` : '';
-    super.close(code, reason ?? why);
-  }
 }

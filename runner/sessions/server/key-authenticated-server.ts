@@ -4,18 +4,29 @@
  * http address. All other requests are refused.
  */
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { FILE_TRANSFER_TIMEOUT_MS } from '../../../proto/common/limits.ts';
+import type { Log } from '../../../proto/common/log.ts';
+import { listenTls, type TlsListener } from '../../../proto/tls/listener.ts';
+import type { SessionListen } from '../../config.ts';
 import { answerRefusal, refuse } from '../refusal.ts';
 
+/**
+ * In milliseconds: for the headers of a request, and between two checks of it. Ours: gateways send
+ * them at once, and others shall not hold connections.
+ */
+const TIMES = { headersMs: 10_000, checkMs: 5_000 };
 const NO_ROUTE = 'There is no such route.';
 
 /** The part of a relay that is used here. */
 export type UpgradeHandler = {
   serve(request: IncomingMessage, socket: Duplex, head: Buffer, targetId?: string): void;
 };
+
+/** `log`: of refused handshakes. */
+type NetworkPlace = SessionListen & { log: Log };
 
 export type Upgrade = { request: IncomingMessage; socket: Socket; head: Buffer; url: URL };
 export type Exchange = { request: IncomingMessage; response: ServerResponse; url: URL };
@@ -40,10 +51,14 @@ export type KeyAuthenticatedServer<T> = AsyncDisposable & {
   serve(socket: Socket): void;
 };
 
-/** `where`: path of a socket file, accessible to its owner only, or an address. */
+/**
+ * `where`: path of a socket file, accessible to its owner only, or an address. `times` are shorter
+ * in tests.
+ */
 export async function openKeyAuthenticatedServer<T>(
-  where: string | { host: string; port: number },
+  where: string | NetworkPlace,
   routes: Routes<T>,
+  times = TIMES,
 ): Promise<KeyAuthenticatedServer<T>> {
   const all = new Map<string, T>();
   const upgraded = new Set<Socket>();
@@ -53,7 +68,11 @@ export async function openKeyAuthenticatedServer<T>(
     await reserved.get(key)?.promise;
     return all.get(key);
   };
-  const server = createServer({ requestTimeout: FILE_TRANSFER_TIMEOUT_MS });
+  const server = createServer({
+    requestTimeout: FILE_TRANSFER_TIMEOUT_MS,
+    headersTimeout: times.headersMs,
+    connectionsCheckingInterval: times.checkMs,
+  });
   server.on('request', async (request, response) => {
     const url = addressOf(request);
     const registered = await find(url);
@@ -75,9 +94,7 @@ export async function openKeyAuthenticatedServer<T>(
     if (url && registered) routes.upgrade(registered, { request, socket, head, url });
     else refuse(socket, routes.unauthorized.statusCode, routes.unauthorized.message);
   });
-  if (typeof where === 'string') server.listen({ path: where });
-  else server.listen(where);
-  await once(server, 'listening');
+  const listener = await listen(server, where);
   return {
     register(signingKey, registered) {
       all.set(signingKey, registered);
@@ -102,8 +119,31 @@ export async function openKeyAuthenticatedServer<T>(
       server.closeAllConnections();
       for (const socket of upgraded) socket.destroySoon(); // pending writes are sent first
       await closed;
+      await listener?.[Symbol.asyncDispose]();
     },
   };
+}
+
+function placeOf({ host, port }: NetworkPlace) {
+  return { host, port };
+}
+
+/** Behind a TLS listener, if there is one; connections that are handed off are plain. */
+async function listen(
+  server: Server,
+  where: string | NetworkPlace,
+): Promise<TlsListener | undefined> {
+  if (typeof where === 'string' || where.tls === undefined) {
+    server.listen(typeof where === 'string' ? { path: where } : placeOf(where));
+    await once(server, 'listening');
+    return undefined;
+  }
+  const { tls: files, log, ...place } = where;
+  const options = { where: place, files, protocol: 'http/1.1', log } as const;
+  const listener = await listenTls(options, (socket) => server.emit('connection', socket));
+  // Only at this event node begins to time requests and to know connections, which it closes later.
+  server.emit('listening');
+  return listener;
 }
 
 function isVersion({ method }: IncomingMessage, { pathname }: URL): boolean {

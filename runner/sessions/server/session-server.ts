@@ -1,7 +1,8 @@
 /**
  * The session server: gateways reach this runner's sessions here. Requests are authorised by the
  * session's signing key alone; core decides who gets one. Each route takes ?signingKey=; upgrades
- * also take &apiKeyId=, the public part of the API key whose revocation closes them.
+ * also take &apiKeyId=, the public part of the API key whose revocation closes them. Those of a
+ * relay take &resume= and &received= (proto/spec/resume.md).
  *   upgrade /connect, /   the session's relay
  *   upgrade /view         its live view (../live-view/live-view.ts); &target=<target id>, or the
  *                         active page; &until=<ms since 1970>, when it expires;
@@ -19,6 +20,7 @@ import type { Log } from '../../../proto/common/log.ts';
 import { asFault, Fault } from '../../../proto/rpc/errors.ts';
 import { openPages } from '../../browser/cdp/pages.ts';
 import type { Chrome } from '../../browser/launch.ts';
+import type { SessionListen } from '../../config.ts';
 import type { Thumbnail } from '../live-view/thumbnail.ts';
 import { answerRefusal, refuse } from '../refusal.ts';
 import type { Relay } from '../relay/relay.ts';
@@ -35,7 +37,7 @@ import { openRevocations, type Revocations } from './revocations.ts';
 
 /** The part of a session that the server uses. */
 export type RegisteredSession = {
-  relay: UpgradeHandler & Pick<Relay, 'clients'>;
+  relay: UpgradeHandler & Pick<Relay, 'clients' | 'revoke'>;
   chrome: Pick<Chrome, 'pipe' | 'memoryBytes'>;
   view?: ServeView | undefined;
   putUpload?: PutUpload | undefined;
@@ -69,20 +71,21 @@ export type Target = {
 
 /** `serve` takes sockets that a gateway on this machine accepted and handed off. */
 export type SessionServer = KeyAuthenticatedServer<RegisteredSession> & {
-  /** The address that gateways connect to: unix:<path> or host:port. */
+  /** The address that gateways connect to, as in RegisterRunner. */
   address: string;
-  /** Closes the connections of these API keys. */
+  /** Closes the connections of these API keys, and those that wait to be resumed. */
   revoke: Revocations['revoke'];
 };
 
 export async function openSessionServer(options: {
   /** Path of the socket file, or a network address to listen on. */
-  where: string | { host: string; port: number };
+  where: string | SessionListen;
   log: Log;
 }): Promise<SessionServer> {
   const { where, log } = options;
+  const place = typeof where === 'string' ? where : { ...where, log };
   const revocations = openRevocations();
-  const server = await openKeyAuthenticatedServer<RegisteredSession>(where, {
+  const server = await openKeyAuthenticatedServer<RegisteredSession>(place, {
     upgrade(session, upgrade) {
       const keyId = upgrade.url.searchParams.get('apiKeyId');
       const isGood = keyId === null || revocations.track(keyId, upgrade.socket);
@@ -96,11 +99,31 @@ export async function openSessionServer(options: {
   });
   if (typeof where === 'string') await chmod(where, 0o600);
   const address = typeof where === 'string' ? `unix:${where}` : addressOf(where);
-  return { ...server, address, revoke: revocations.revoke };
+  const sessions = new Set<RegisteredSession>();
+  return {
+    ...server,
+    address,
+    register(signingKey, session) {
+      const registered = server.register(signingKey, session);
+      sessions.add(session);
+      return {
+        [Symbol.dispose]() {
+          sessions.delete(session);
+          registered[Symbol.dispose]();
+        },
+      };
+    },
+    revoke(keyIds) {
+      revocations.revoke(keyIds);
+      // a connection that waits to be resumed has no socket
+      for (const { relay } of sessions) relay.revoke(keyIds);
+    },
+  };
 }
 
-function addressOf({ host, port }: { host: string; port: number }): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+function addressOf({ host, port, tls }: SessionListen): string {
+  const place = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  return tls === undefined ? place : `tls:${place}`;
 }
 
 function serveUpgrade(

@@ -50,7 +50,12 @@ function statementsOf(
     function: () => undefined,
     exec: () => undefined,
   };
-  const tx = { db: watching as never, wake: () => undefined, crashPoint: () => undefined };
+  const tx = {
+    db: watching as never,
+    wake: () => undefined,
+    crashPoint: () => undefined,
+    later: () => undefined,
+  };
   for (const prepare of operations) prepare(tx);
   return seen;
 }

@@ -16,7 +16,11 @@ export const FIRST_MS = Date.UTC(2026, 0, 1);
 export const SERVICE = {
   signingKeys: { of: (id: string, keyId = '') => `key of ${id} by ${keyId}` },
   disk: { freeBytes: 1 << 30, isLow: false },
-  readiness: openReadiness({ now: () => FIRST_MS, leaseMs: 30_000 }),
+  readiness: openReadiness({
+    store: { sendToCores() {}, onCoreMessage() {} },
+    now: () => FIRST_MS,
+    leaseMs: 30_000,
+  }),
 };
 
 export type Lists = BareStore & {

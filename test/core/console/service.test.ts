@@ -28,7 +28,7 @@ test('the newest report of each runner counts, for as long as its lease', async 
   const second = { runnerId: 'second', instanceId: 'its' };
   await clients.runners.registerRunner(second, app.asRunner);
   const renew = (runner: typeof second, browser?: typeof BROWSER, browserFailed?: boolean) =>
-    clients.runners.renewLeases(
+    clients.runners.reportRunner(
       {
         ...runner,
         leaseIds: [],
@@ -65,7 +65,7 @@ test('a report that is no report is refused, and its field named', async () => {
     ['browser.startedAgoMs', { startedAgoMs: Number.NaN }],
   ] as const) {
     const request = { ...HOLDER, leaseIds: [], browser: { ...BROWSER, ...wrong } };
-    const fault = await faultOf(app.clients.runners.renewLeases(request, app.asRunner));
+    const fault = await faultOf(app.clients.runners.reportRunner(request, app.asRunner));
     assert.is(fault.facts['field'], field);
   }
 });

@@ -34,7 +34,7 @@ async function run(app: Booted, functionId: string, minutes: number, isFailed = 
     : undefined;
   const sessionStartMs = app.clock.now();
   app.clock.advance(minutes * MINUTE_MS);
-  await runners.renewLeases(
+  await runners.reportRunner(
     { runnerId: 'runner', instanceId: 'first', leaseIds: [leaseId] },
     app.asRunner,
   );

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
+import { openBlobFiles } from '../../../core/files/blob-files.ts';
 import { sweepFiles } from '../../../core/files/orphan-sweep.ts';
 import { openStore } from '../../../core/store/thread.ts';
 import { must } from '../../../proto/common/must.ts';
@@ -59,8 +60,9 @@ for (const [point, isSaved] of [
     assert.ok(await store.getBlob(expected));
     // At the next start, files without a row are removed, then unreferenced rows with their files.
     const later = Date.now() + 7_200_000;
-    const files = { remove: async (name: string) => rmSync(join(folder, name)) };
-    await sweepFiles({ store, files, folder, wall: () => later });
+    const remove = async (name: string) => rmSync(join(folder, name));
+    const files = { ...(await openBlobFiles(folder)), remove };
+    await sweepFiles({ store, files, wall: () => later });
     assert.equal(readdirSync(folder).sort(), (isSaved ? [next] : [old, next]).sort());
     const unused = await store.removeUnusedBlobs({ before: later, max: 10 });
     assert.equal(unused, isSaved ? [] : [next]);

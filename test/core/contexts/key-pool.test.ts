@@ -9,6 +9,7 @@ import { openKeyPool, privateKeyData } from '../../../core/contexts/key-pool.ts'
 import { contextLinks } from '../../../core/contexts/links.ts';
 import { openQuotas } from '../../../core/projects/quotas.ts';
 import { openLog } from '../../../proto/common/log.ts';
+import { Fault } from '../../../proto/rpc/errors.ts';
 import { bareStore, callerOf } from '../../support/core/bare-store.ts';
 import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
@@ -58,5 +59,26 @@ keyPool('a call that cannot wait long enough is KEYS_NOT_READY before its deadli
   assert.is(fault.reason, 'KEYS_NOT_READY');
   assert.is(fault.row.retry, 'yes');
 });
+
+keyPool(
+  'a call that waits while the store fails is answered with the error of the store',
+  async () => {
+    await using bare = bareStore();
+    const away = () => Promise.reject(new Fault('CORE_UNAVAILABLE', 'away'));
+    const store = { ...bare.store };
+    store.addKeyPair = () => {
+      store.createContext = away;
+      return away();
+    };
+    await using keys = openKeyPool({ store, sealer, log, now: Date.now, readyTarget: 0 });
+    const links = contextLinks({ sealer, now: Date.now, isRevoked: async () => false });
+    const files = { remove: async () => undefined };
+    const quotas = openQuotas({ store, defaults: readCoreConfig({}).quotas });
+    const service = contextService({ store, keys, quotas, links, files, now: Date.now });
+    const caller = callerOf(bare.projectId, 20_000);
+    const wanted = { projectId: undefined, name: undefined };
+    assert.is((await faultOf(service.createContext(wanted, caller))).reason, 'CORE_UNAVAILABLE');
+  },
+);
 
 keyPool.run();

@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
 import { must } from '../../../proto/common/must.ts';
+import { appendLines } from '../../support/core/reports.ts';
 import { faultOf } from '../../support/fault.ts';
 import { boot, HOLDER } from '../boot.ts';
 
@@ -115,7 +116,7 @@ test("a build's log is readable", async () => {
   const { build } = await app.clients.functions.createBuild(wanted, app.asProject);
   const { leaseId } = must((await app.lease('BUILD'))[0], 'build');
   const lines = [{ message: 'npm ci', timestamp: 1_700_000_000_000, level: 'info' }];
-  await app.clients.runners.appendLogs({ leaseId, first: 0, lines }, app.asRunner);
+  await appendLines(app, { leaseId, first: 0, lines });
   const buildId = build?.id ?? '';
   const log = await app.clients.functions.listBuildLogs({ buildId }, app.asProject);
   assert.equal(log, { logs: lines, total: 1 });

@@ -71,7 +71,7 @@ test('a cancelled offered invocation does not run', async () => {
   const leaseIds = work.map(({ leaseId }) => leaseId);
   assert.is(leaseIds.length, 1);
   assert.is((await cancel(app, id)).status, 'FAILED');
-  const taken = await app.clients.runners.renewLeases({ ...HOLDER, leaseIds }, app.asRunner);
+  const taken = await app.clients.runners.reportRunner({ ...HOLDER, leaseIds }, app.asRunner);
   assert.equal(taken.leaseIds, []);
 });
 

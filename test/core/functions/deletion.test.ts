@@ -13,6 +13,7 @@ import { startCore } from '../../../core/main.ts';
 import { openStore } from '../../../core/store/thread.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
+import { appendLines } from '../../support/core/reports.ts';
 import { purgeAt } from '../../support/core/retention.ts';
 import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
@@ -39,7 +40,7 @@ async function running(app: Booted, functionId: string) {
 async function started(app: Booted) {
   const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
   const line = { message: 'hello', timestamp: 0, level: 'log' };
-  await app.clients.runners.appendLogs({ leaseId, first: 0, lines: [line] }, app.asRunner);
+  await appendLines(app, { leaseId, first: 0, lines: [line] });
   const end = () => {
     const outcome = { $case: 'resultsJson', value: '1' } as const;
     const ended = { leaseId, outcome, sessionStartMs: 0, steps: [] };
@@ -278,10 +279,10 @@ test('reports of a runner for a deleted invocation change nothing', async () => 
   await ended.end();
   await remove(app, id);
   for (const lease of [leaseId, ended.leaseId]) {
-    const { leaseIds } = await runners.renewLeases({ ...HOLDER, leaseIds: [lease] }, app.asRunner);
+    const { leaseIds } = await runners.reportRunner({ ...HOLDER, leaseIds: [lease] }, app.asRunner);
     assert.equal(leaseIds, []);
     const lines = [{ message: 'late', timestamp: 0, level: 'log' }];
-    const append = runners.appendLogs({ leaseId: lease, first: 0, lines }, app.asRunner);
+    const append = appendLines(app, { leaseId: lease, first: 0, lines });
     assert.is((await faultOf(append)).reason, 'LEASE_LOST');
     const outcome = { $case: 'resultsJson', value: '1' } as const;
     const end = { leaseId: lease, outcome, sessionStartMs: 0, steps: [] };

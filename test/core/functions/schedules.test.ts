@@ -446,6 +446,7 @@ test('a project with many due schedules has a turn of two, and then others are r
   const over = Promise.withResolvers<void>();
   const deps = {
     store: {
+      isLeader: () => true,
       async dueSchedules() {
         done.push('read');
         if (done.length === 4) due.unshift(row('z', 'few')); // due since the first turn
@@ -471,6 +472,31 @@ test('a project with many due schedules has a turn of two, and then others are r
   assert.equal(done.slice(7, 9), ['read', 'e']);
 });
 
+test('only the leader of several cores reads what is due', async () => {
+  let isLeader = false;
+  const asked = { asLeader: 0, reads: 0 };
+  const [waited, read] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const store = {
+    isLeader() {
+      if (isLeader) asked.asLeader += 1;
+      else waited.resolve();
+      return isLeader;
+    },
+    async dueSchedules() {
+      asked.reads += 1;
+      read.resolve();
+      return [];
+    },
+  };
+  const deps = { store, now: () => T0, log: silent };
+  await using _loop = startSchedules(deps as unknown as Parameters<typeof startSchedules>[0]);
+  await waited.promise;
+  assert.is(asked.reads, 0);
+  isLeader = true;
+  await read.promise;
+  assert.is(asked.reads, asked.asLeader);
+});
+
 /** What is stored for a due schedule when the validator fails with that error. */
 async function storedAfter(error: Error) {
   const row = { id: 'a', projectId: 'p', functionId: 'f', version: 1, nextRunAt: T0, isPlanned: 1 };
@@ -480,7 +506,11 @@ async function storedAfter(error: Error) {
     throw error;
   };
   const deps = {
-    store: { dueSchedules: async () => due.splice(0), skipScheduled: skipped.resolve },
+    store: {
+      isLeader: () => true,
+      dueSchedules: async () => due.splice(0),
+      skipScheduled: skipped.resolve,
+    },
     validator: { nextTime: fail, lastTime: fail },
     now: () => T0,
     log: silent,

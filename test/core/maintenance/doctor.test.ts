@@ -1,6 +1,14 @@
 /** Every fault planted in a data directory is found, and no other finding is reported. */
 import { randomUUID } from 'node:crypto';
-import { chmodSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
@@ -72,6 +80,7 @@ test('each file of keys/ is checked for length, format and mode', async () => {
   for (const [name, text, level] of [
     ...tokens.map((token) => [token, '', 'fail'] as const),
     ...tokens.map((token) => [token, '\0'.repeat(43), 'fail'] as const),
+    ['runner.token.next', '', 'fail'],
     ['runner.id', '', 'warn'],
     ['runner.id', '\0'.repeat(37), 'warn'],
     ['master.key.new', 'left by a process that was killed', 'warn'],
@@ -87,6 +96,18 @@ test('each file of keys/ is checked for length, format and mode', async () => {
     if (before) writeFileSync(path, before);
     else rmSync(path);
   }
+  const next = join(keys, 'gateway.token.next');
+  writeFileSync(next, 'n'.repeat(43), { mode: 0o600 });
+  const old = Date.now() / 1_000 - 3 * 86_400 - 60;
+  utimesSync(next, old, old);
+  const [forgotten] = await found();
+  assert.is(forgotten?.level, 'warn');
+  assert.match(
+    forgotten?.says ?? '',
+    /gateway\.token\.next is accepted besides gateway\.token, for 3 days/,
+  );
+  assert.match(forgotten?.fix ?? '', /`tabern tokens finish gateway`/);
+  rmSync(next);
   chmodSync(join(keys, 'gateway.token'), 0o640);
   assert.equal(wrong(await found()), ['warn keys']);
   chmodSync(join(keys, 'gateway.token'), 0o600);

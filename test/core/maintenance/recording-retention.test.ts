@@ -27,20 +27,20 @@ async function record(bench: Bench, projectId: string, isEnded: boolean): Promis
   });
   const { leaseId } = must((await bench.lease('session', 1, T0))[0], 'a session to lease');
   await store.startSession({ leaseId, startedAt: T0, at: T0 });
-  const blob = { kind: 'RECORDING', size: 1, sha256: '', createdAt: T0 } as const;
   const blobId = newId();
-  await store.addBlob({ id: blobId, projectId, ...blob });
+  const stored = { kind: 'RECORDING', size: 1, sha256: '', createdAt: T0 } as const;
+  const part = { number: 0, startMs: 0, endMs: 0, blob: { id: blobId, projectId, ...stored } };
   await store.addRecording({
     leaseId,
     pageId: 0,
-    number: 0,
-    blobId,
+    parts: [part],
     startMs: 0,
     endMs: 0,
     url: '',
-    at: T0,
     complete: true,
+    quota: { kinds: ['RECORDING'], maxBytes: 1_000 },
     endedAfter: 0,
+    at: T0,
   });
   const end = { status: 'COMPLETED', reason: '', proxyBytes: 0, at: T0 } as const;
   if (isEnded) await store.completeSession({ leaseId, ...end });

@@ -21,13 +21,13 @@ const SESSION = {
 };
 const FACTS = {
   version: '1.2.3',
-  chrome: 'Chrome/1',
   sandbox: 'bwrap',
   sessions: 4,
   invocations: 3,
   builds: 2,
-  spares: 1,
+  labels: [{ name: 'region', value: 'eu' }],
 };
+const BROWSER = { product: 'Chrome/1', buildMs: 0, spares: 1, startedAgoMs: 0 };
 
 /** Accepts a session; the call itself would wait for its browser. */
 async function begin({ clients, asOperator }: Booted, caller: CallOptions): Promise<void> {
@@ -102,9 +102,9 @@ test('runners are listed with the facts of their last report', async () => {
   await begin(app, app.asProject);
   await app.lease('SESSION');
   const renew = (facts: typeof FACTS) =>
-    clients.runners.renewLeases({ ...HOLDER, leaseIds: [], browserFailed: true, facts }, asRunner);
+    clients.runners.reportRunner({ ...HOLDER, leaseIds: [], browserFailed: true, facts }, asRunner);
   await renew(FACTS);
-  await clients.runners.renewLeases({ ...HOLDER, leaseIds: [] }, asRunner);
+  await clients.runners.reportRunner({ ...HOLDER, leaseIds: [] }, asRunner);
   const list = async () => (await clients.operatorConsole.listRunners({}, asOperator)).runners;
   const [runner] = await list();
   assert.equal(runner?.facts, FACTS, 'a report without facts changes none');
@@ -112,9 +112,31 @@ test('runners are listed with the facts of their last report', async () => {
     [runner?.id, runner?.isPresent, runner?.isBrowserFailing, runner?.running],
     [HOLDER.runnerId, true, true, 1],
   );
-  const long = await faultOf(renew({ ...FACTS, chrome: 'x'.repeat(129) }));
-  assert.is(long.message, '`chrome` must be 0 to 128 characters.');
+  assert.is(runner?.isDraining, false);
+  await clients.runners.reportRunner({ ...HOLDER, leaseIds: [], draining: true }, asRunner);
+  assert.is((await list())[0]?.isDraining, true);
+  assert.is(runner?.browser, undefined);
+  const wrong: [Partial<typeof FACTS>, string][] = [
+    [{ version: 'x'.repeat(129) }, '`version` must be 0 to 128 characters.'],
+    [
+      { labels: [{ name: 'region', value: 'x'.repeat(64) }] },
+      '`labels` must be 0 to 63 characters.',
+    ],
+    [{ labels: labelsOf(21) }, '`labels` must be 0 to 20 labels.'],
+  ];
+  for (const [facts, message] of wrong) {
+    assert.is((await faultOf(renew({ ...FACTS, ...facts }))).message, message);
+  }
+  const next = { ...HOLDER, instanceId: 'next', facts: { ...FACTS, labels: labelsOf(20) } };
+  await clients.runners.registerRunner({ ...next, browser: BROWSER }, asRunner);
+  const [registered] = await list();
+  assert.equal(registered?.facts?.labels, labelsOf(20), 'a registration reports them, too');
+  assert.equal(registered?.browser, BROWSER);
 });
+
+function labelsOf(count: number) {
+  return Array.from({ length: count }, (_, n) => ({ name: `label-${n}`, value: 'x' }));
+}
 
 test('warnings and errors of the log are kept, newest first, without their facts', () => {
   let at = 0;
@@ -157,10 +179,12 @@ test('the diagnosis checks the service and the data, in another process', async 
 test('a diagnosis that takes too long or outlives core ends, with a sentence', async () => {
   await using app = await boot();
   const closing = new AbortController();
-  const late = openDiagnosis({ dataDir: app.dir, closing: closing.signal, timeoutMs: 1 });
+  const stored = { dataDir: app.dir, bucket: undefined, database: undefined };
+  const own = { ...stored, databaseCaFile: undefined, closing: closing.signal };
+  const late = openDiagnosis({ ...own, timeoutMs: 1 });
   const fault = await faultOf(late());
   assert.is(fault.message, 'The checks took too long. Run `tabern doctor`.');
-  const closed = openDiagnosis({ dataDir: app.dir, closing: closing.signal })();
+  const closed = openDiagnosis(own)();
   closing.abort();
   assert.is((await faultOf(closed)).reason, 'DRAINING');
 });

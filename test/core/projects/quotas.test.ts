@@ -8,6 +8,7 @@ import type { BlobKind } from '../../../core/store/types/files.ts';
 import { must } from '../../../proto/common/must.ts';
 import { TakeScreenshotRequest } from '../../../proto/gen/tabern/v1/one_shots.pb.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
+import { appendChunk } from '../../support/core/reports.ts';
 import { faultOf } from '../../support/fault.ts';
 import { type Booted, blobParts, boot } from '../boot.ts';
 
@@ -175,10 +176,13 @@ test('a log ends at the quota of logs and results, without refusing invocations'
   await app.invoke(functionId);
   const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
   const append = (number: number) =>
-    runners.appendSessionLogs(
-      { leaseId, number, entries: Buffer.alloc(700 * KIB), count: 1, size: 700 * KIB },
-      app.asRunner,
-    );
+    appendChunk(app, {
+      leaseId,
+      number,
+      entries: Buffer.alloc(700 * KIB),
+      count: 1,
+      size: 700 * KIB,
+    });
   assert.is((await append(0)).full, false);
   assert.is((await append(1)).full, true);
   const resultsJson = JSON.stringify('é'.repeat(200 * KIB));

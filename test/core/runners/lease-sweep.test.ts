@@ -7,25 +7,35 @@ import { openLog } from '../../../proto/common/log.ts';
 const test = suite('core/runners/lease-sweep');
 const log = openLog({ role: 'test', level: 'silent', people: false });
 const LEASE_MS = 15_000;
+const LOST_MS = 300_000;
+const TIMES = { leaseMs: LEASE_MS, lostMs: LOST_MS, sweepMs: 1 };
 const NOW = 1_000_000;
 
 /** The calls to the store of sweeps at these times. */
-async function sweepsAt(times: number[]): Promise<string[]> {
+async function sweepsAt(
+  times: number[],
+  fails: (sweep: number) => boolean = () => false,
+): Promise<string[]> {
   const asked: string[] = [];
   const { promise: over, resolve: end } = Promise.withResolvers<void>();
   const left = [...times];
+  let sweeps = 0;
   const store = {
+    isLeader: () => true,
     async recoverWork({ at, leaseMs }: { at: number; leaseMs: number }) {
       asked.push(`leases until ${at + leaseMs}`);
     },
-    async sweepWork() {
-      asked.push('sweep');
+    async sweepWork({ lostAfterMs }: { lostAfterMs?: number }) {
+      assert.is(lostAfterMs, LOST_MS - LEASE_MS);
+      sweeps += 1;
       if (left.length === 0) end();
+      if (fails(sweeps)) throw new Error('the database is away');
+      asked.push('sweep');
       return 0;
     },
   };
   const clock = (): number => left.shift() ?? Number(times.at(-1));
-  const options = { store, log, now: () => NOW, clock, leaseMs: LEASE_MS, sweepMs: 1 };
+  const options = { store, log, now: () => NOW, clock, ...TIMES };
   await using _sweep = startSweep(options);
   await over;
   return asked;
@@ -37,6 +47,31 @@ test('a core that was suspended gives every lease a full term before it sweeps',
   assert.equal(asked.slice(0, given), ['sweep']);
   assert.is(asked.filter((one) => one.startsWith('leases')).length, 1);
   assert.is(asked[given + 1], 'sweep');
+});
+
+test('after a time without its database every lease gets a full term', async () => {
+  const asked = await sweepsAt([0, 1_000, 2_000, 9_000, 10_000], (sweep) => sweep === 2);
+  assert.equal(asked.slice(0, 3), ['sweep', `leases until ${NOW + LEASE_MS}`, 'sweep']);
+});
+
+test('a core sweeps while it is the leader, and first gives every lease a full term', async () => {
+  const asked: string[] = [];
+  const { promise: over, resolve: end } = Promise.withResolvers<void>();
+  let looks = 0;
+  const store = {
+    isLeader: () => ++looks > 3,
+    recoverWork: async () => void asked.push(`leases at look ${looks}`),
+    async sweepWork() {
+      asked.push('sweep');
+      end();
+      return 0;
+    },
+  };
+  const clock = () => looks * LEASE_MS;
+  const options = { store, log, now: () => NOW, clock, ...TIMES };
+  await using _sweep = startSweep(options);
+  await over;
+  assert.equal(asked.slice(0, 2), ['leases at look 4', 'sweep']);
 });
 
 test('a slightly late sweep does not count as a suspension', async () => {
@@ -51,6 +86,7 @@ test('setting the wall clock does not count as a suspension', async () => {
   const { promise: over, resolve: end } = Promise.withResolvers<void>();
   let sweeps = 0;
   const store = {
+    isLeader: () => true,
     recoverWork: async () => assert.unreachable(),
     async sweepWork() {
       sweeps += 1;
@@ -64,7 +100,7 @@ test('setting the wall clock does not count as a suspension', async () => {
     ...log,
     error: (facts: unknown) => errors.push(facts),
   } as unknown as typeof log;
-  const options = { store, log: failing, now: () => NOW, leaseMs: LEASE_MS, sweepMs: 1 };
+  const options = { store, log: failing, now: () => NOW, ...TIMES };
   try {
     await using _sweep = startSweep(options);
     await over;

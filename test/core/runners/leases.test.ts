@@ -2,9 +2,11 @@ import { join } from 'node:path';
 import { credentials } from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { openLogReaders } from '../../../core/common/log-readers.ts';
 import { sealerOf } from '../../../core/common/sealer.ts';
 import { readCoreConfig } from '../../../core/config.ts';
 import { openBlobFiles } from '../../../core/files/blob-files.ts';
+import { openReceipts } from '../../../core/files/receipts.ts';
 import { secretValues } from '../../../core/functions/secret-values.ts';
 import { openQuotas } from '../../../core/projects/quotas.ts';
 import { runnerService } from '../../../core/runners/leases.ts';
@@ -18,6 +20,7 @@ import { must } from '../../../proto/common/must.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import { Channel } from '../../../proto/rpc/remote.ts';
 import { remoteClients } from '../../../proto/rpc/services.ts';
+import { appendLines } from '../../support/core/reports.ts';
 import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 import { boot, HOLDER } from '../boot.ts';
@@ -115,6 +118,8 @@ test('work acquired while its caller disconnects is put back', async () => {
     log: openLog({ role: 'core', level: 'silent' }),
     quotas: openQuotas({ store, defaults: readCoreConfig({}).quotas }),
     readiness: { record: () => undefined },
+    readers: openLogReaders(bench.store, () => T0),
+    receipts: openReceipts({ sealer, place: bench.dir, now: () => T0 }),
     secrets: sessionSecrets(sealer),
     secretValues: secretValues({ store, sealer, now: () => T0 }),
   });
@@ -141,11 +146,18 @@ test('work of a disconnected gRPC caller goes to the next caller', async () => {
   assert.is(work?.item?.$case === 'invocation' && work.item.value.invocationId, id);
 });
 
-test('the sweep ends work of a runner that does not renew', async () => {
+test('work of a runner that does not renew goes on for minutes, then it is ended', async () => {
   await using app = await boot({ TABERN_SWEEP_MS: '50' });
+  const { runners } = app.clients;
   const { id } = await app.invoke(await app.publish({ name: 'f' }));
-  await app.lease('INVOCATION');
-  app.clock.advance(15_001);
+  const [work] = await app.lease('INVOCATION');
+  const renewal = { ...HOLDER, leaseIds: [work?.leaseId ?? ''] };
+  for (const silentMs of [0, 250_000, 250_000]) {
+    app.clock.advance(silentMs);
+    const { leaseIds } = await runners.reportRunner(renewal, app.asRunner);
+    assert.equal(leaseIds, renewal.leaseIds, 'a late renewal is accepted');
+  }
+  app.clock.advance(300_001);
   const read = async () => {
     const { invocation } = await app.clients.invocations.getInvocation({ id }, app.asProject);
     return invocation?.status === 'FAILED' ? invocation : undefined;
@@ -161,7 +173,30 @@ test('every call of a superseded instance is refused', async () => {
   await runners.registerRunner({ ...HOLDER, instanceId: 'second' }, app.asRunner);
   assert.is((await faultOf(app.lease('INVOCATION'))).reason, 'LEASE_LOST');
   const renewal = { ...HOLDER, leaseIds: [] };
-  assert.is((await faultOf(runners.renewLeases(renewal, app.asRunner))).reason, 'LEASE_LOST');
+  assert.is((await faultOf(runners.reportRunner(renewal, app.asRunner))).reason, 'LEASE_LOST');
+});
+
+test('a draining instance is leased no work, its poll ends, and its leases continue', async () => {
+  await using app = await boot();
+  const { runners } = app.clients;
+  const functionId = await app.publish({ name: 'f' });
+  await app.invoke(functionId);
+  const leaseId = must((await app.lease('INVOCATION'))[0], 'work').leaseId;
+  const polls = [app.lease('INVOCATION', 25_000), app.lease('SESSION', 25_000)].map(faultOf);
+  const renew = (draining?: boolean) =>
+    runners.reportRunner({ ...HOLDER, leaseIds: [leaseId], draining }, app.asRunner);
+  assert.equal((await renew(true)).leaseIds, [leaseId]);
+  for (const { reason } of await Promise.all(polls)) assert.is(reason, 'DRAINING');
+  const { id } = await app.invoke(functionId);
+  assert.equal((await renew()).leaseIds, [leaseId], 'its work goes on');
+  assert.is((await faultOf(app.lease('INVOCATION'))).reason, 'DRAINING', 'it still drains');
+
+  const other = { runnerId: 'other', instanceId: 'its' };
+  await runners.registerRunner(other, app.asRunner);
+  const wanted = { ...INVOCATION, ...other, waitMs: 10_000 };
+  const { work } = await runners.leaseWork(wanted, app.asRunner);
+  const [item] = work.map((one) => one.item);
+  assert.is(item?.$case === 'invocation' && item.value.invocationId, id);
 });
 
 test('a result is stored, and a too large one fails the invocation', async () => {
@@ -200,8 +235,8 @@ test('log lines are readable during the run, and refused after its end', async (
   const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
   const lines = [{ message: 'one', timestamp: 1_700_000_000_000.5, level: 'warn' }];
   const { runners, invocations } = app.clients;
-  await runners.appendLogs({ leaseId, first: 0, lines }, app.asRunner);
-  await runners.appendLogs({ leaseId, first: 0, lines }, app.asRunner);
+  await appendLines(app, { leaseId, first: 0, lines });
+  await appendLines(app, { leaseId, first: 0, lines });
   assert.equal(await invocations.listInvocationLogs({ id }, app.asProject), {
     logs: lines,
     total: 1,
@@ -210,7 +245,7 @@ test('log lines are readable during the run, and refused after its end', async (
     { leaseId, outcome: undefined, sessionStartMs: 0, steps: [] },
     app.asRunner,
   );
-  const late = runners.appendLogs({ leaseId, first: 1, lines }, app.asRunner);
+  const late = appendLines(app, { leaseId, first: 1, lines });
   assert.is((await faultOf(late)).reason, 'LEASE_LOST');
 });
 

@@ -93,6 +93,7 @@ test('without a free place the answer is the PENDING session', async () => {
     store: bench.store,
     now: () => T0,
     closing: new AbortController().signal,
+    draining: new AbortController().signal,
     signingKeys: signingKeys(sealer),
     secrets: sessionSecrets(sealer),
     validator,
@@ -107,6 +108,20 @@ test('without a free place the answer is the PENDING session', async () => {
   assert.is(session?.status, 'PENDING');
   assert.ok(session?.connectUrl);
   assert.is((await bench.offer('session'))[0]?.id, session?.id);
+});
+
+test('a service that drains refuses the session that no runner starts', async () => {
+  await using app = await openSessions();
+  const [started, waiting] = [app.create(), app.create()];
+  const { leaseId } = await app.take();
+  app.core.drain();
+  await app.begin(leaseId, app.clock.now());
+  assert.is((await started).status, 'RUNNING', 'its browser was starting');
+  const fault = await faultOf(waiting);
+  assert.is(fault.reason, 'DRAINING');
+  assert.match(fault.message, /the session did not start\. Try again/);
+  const { sessions } = await app.clients.sessions.listSessions({ label: [] }, app.asProject);
+  assert.equal(sessions.map(({ status }) => status).sort(), ['COMPLETED', 'RUNNING']);
 });
 
 for (const [end, reason] of [
@@ -134,7 +149,7 @@ for (const [end, reason] of [
     );
     assert.not.ok(await app.begin(leaseId), 'what has ended does not start');
     const renewal = { ...HOLDER, leaseIds: [leaseId] };
-    assert.equal(await runners.renewLeases(renewal, app.asRunner), { leaseIds: [] });
+    assert.equal((await runners.reportRunner(renewal, app.asRunner)).leaseIds, []);
   });
 }
 
@@ -143,9 +158,11 @@ test('an invalid end is refused', async () => {
   const { leaseId } = await app.run();
   assert.is((await faultOf(app.end(leaseId, 'END_UNSPECIFIED'))).facts['field'], 'end');
   const { runners } = app.clients;
-  const request = { leaseId, end: 'COMPLETED', reason: '', proxyBytes: -1 } as const;
-  const fault = await faultOf(runners.completeSession(request, app.asRunner));
-  assert.is(fault.facts['field'], 'proxyBytes');
+  for (const proxyBytes of [-1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 63, 1e300]) {
+    const request = { leaseId, end: 'COMPLETED', reason: '', proxyBytes } as const;
+    const fault = await faultOf(runners.completeSession(request, app.asRunner));
+    assert.is(fault.facts['field'], 'proxyBytes', String(proxyBytes));
+  }
   assert.not.ok(await app.end(newId()), 'a lease that never was');
 });
 
@@ -172,7 +189,7 @@ test('losing the lease requeues a session before its start, and ends it afterwar
   assert.not.ok(await app.begin(first.leaseId));
   assert.ok(await app.begin(second.leaseId));
   const { id } = await creating;
-  app.clock.advance(15_001);
+  app.clock.advance(300_001);
   await until(async () => (await app.read(id)).status === 'ERROR');
   assert.not.ok(await app.end(second.leaseId));
 });

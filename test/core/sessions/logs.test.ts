@@ -4,6 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
 import { must } from '../../../proto/common/must.ts';
+import { appendChunk } from '../../support/core/reports.ts';
 import { purgeAt } from '../../support/core/retention.ts';
 import { faultOf } from '../../support/fault.ts';
 import { type Booted, boot } from '../boot.ts';
@@ -17,16 +18,13 @@ async function openSession(app: Booted) {
   const { sessionId } = await app.invoke(await app.publish({ name: newId() }));
   const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
   const append = (number: number, lines: readonly string[], size = lines.join('\n').length) =>
-    app.clients.runners.appendSessionLogs(
-      {
-        leaseId,
-        number,
-        size,
-        count: lines.length,
-        entries: zstdCompressSync(lines.join('\n')),
-      },
-      app.asRunner,
-    );
+    appendChunk(app, {
+      leaseId,
+      number,
+      size,
+      count: lines.length,
+      entries: zstdCompressSync(lines.join('\n')),
+    });
   return { sessionId, leaseId, append };
 }
 
@@ -153,7 +151,7 @@ for (const engine of ENGINES) {
     const leaseId = (await bench.lease('invocation'))[0]?.leaseId ?? '';
     const chunk = { entries: zstdCompressSync(lineOf('Page.a')), count: 1, size: 100 };
     const add = (number: number, at: number) =>
-      store.appendSessionLog({ ...chunk, leaseId, number, maxBytes: MIB, at });
+      store.appendSessionLog({ ...chunk, leaseId, endedAfter: T0, number, maxBytes: MIB, at });
     for (let number = 0; number < 700; number++) await add(number, T0);
     await add(700, T0 + 1_000);
     const cleanAt = (at: number, keptMs: number) =>

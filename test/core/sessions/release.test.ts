@@ -163,10 +163,20 @@ test('a signing key locates the runner of its session', async () => {
   const { leaseId, sessionId, signingKey } = await app.take();
   const shown = { expiresAt: undefined, apiKeyId: '', isReadOnly: false, handoffId: '' };
   const found = { sessionId, signingKey, ...shown };
-  assert.equal(await locate(signingKey), { ...found, status: 'PENDING', address: '' });
+  assert.equal(await locate(signingKey), {
+    ...found,
+    status: 'PENDING',
+    address: '',
+    runnerId: '',
+  });
   await app.begin(leaseId);
   await creating;
-  assert.equal(await locate(signingKey), { ...found, status: 'RUNNING', address });
+  assert.equal(await locate(signingKey), {
+    ...found,
+    status: 'RUNNING',
+    address,
+    runnerId: HOLDER.runnerId,
+  });
   await app.release(sessionId);
   assert.is((await faultOf(locate(signingKey))).reason, 'SESSION_ENDED', 'it takes nobody more');
   await app.end(leaseId);
@@ -180,6 +190,10 @@ test('a signing key locates the runner of its session', async () => {
   assert.is((await locate(invoked.signingKey ?? '')).address, address, "an invocation's, too");
 });
 
+const MALFORMED = ['', 'unix:', 'unix:run', 'host', 'host:', 'tls:', 'host:port', 'http://h:1/'];
+/** In the clear on a network. */
+const PLAIN = ['host:1', '10.0.0.1:65535', '[fd00::1]:80', '0.0.0.0:1'];
+
 test('a runner without a session server is unreachable; a wrong address is refused', async () => {
   await using app = await openSessions();
   const { runners, sessions } = app.clients;
@@ -187,11 +201,17 @@ test('a runner without a session server is unreachable; a wrong address is refus
   const credential = { $case: 'signingKey', value: work.signingKey } as const;
   const fault = await faultOf(sessions.locateSession({ credential }, app.asGateway));
   assert.is(fault.reason, 'BROWSER_FAILED');
-  for (const address of ['', 'unix:', 'unix:run', 'host', 'host:', 'host:port', 'http://h:1/']) {
+  for (const address of [...MALFORMED, ...PLAIN]) {
     const refused = faultOf(runners.registerRunner({ ...HOLDER, address }, app.asRunner));
     assert.is((await refused).facts['field'], 'address', address);
   }
-  for (const address of ['unix:/a b', 'host:1', '10.0.0.1:65535', '[::1]:80']) {
+  for (const address of [
+    'unix:/a b',
+    'tls:host:1',
+    'tls:10.0.0.1:65535',
+    '127.0.0.2:1',
+    '[::1]:80',
+  ]) {
     await runners.registerRunner({ ...HOLDER, address }, app.asRunner);
   }
 });

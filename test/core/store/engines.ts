@@ -5,7 +5,10 @@ import { readCoreConfig } from '../../../core/config.ts';
 import { openStore } from '../../../core/store/thread.ts';
 import type { LeasedWork, WorkKind } from '../../../core/store/types/leases.ts';
 import type { Store } from '../../../core/store/types.ts';
+import { openOnPostgres, openThroughPgBouncer } from '../../support/engine.ts';
+import { hasPostgres } from '../../support/postgres.ts';
 import { tempDirectory } from '../../support/temp.ts';
+import { sized } from '../../support/whole.ts';
 
 /** Opens a separate store on a folder; another engine adds a line. */
 export type Opener = { name: string; open(dir: string): Promise<Store> };
@@ -15,12 +18,36 @@ export const ENGINES: readonly Opener[] = [
     name: 'sqlite',
     open: (dir) => openStore({ dir, durability: 'normal', onFatal: fail }),
   },
+  ...(hasPostgres()
+    ? [
+        { name: 'postgres behind PgBouncer', open: openThroughPgBouncer },
+        // the same statements, with more features of the server
+        ...sized([], [{ name: 'postgres', open: openOnPostgres }]),
+      ]
+    : []),
 ];
 
 /** The start of all tests' time. */
 export const T0 = Date.UTC(2026, 0, 2);
 export const LEASE_MS = 15_000;
 export const HOLDER = { runnerId: 'runner', instanceId: 'first' };
+
+/** A session of the project, for `createSession`. */
+export function newSession(projectId: string) {
+  return {
+    id: newId(),
+    projectId,
+    region: 'us-west-2',
+    contextId: null,
+    extensionId: null,
+    keepAlive: false,
+    params: '{}',
+    timeoutMs: 60_000,
+    userMetadata: null,
+    at: T0,
+    waitUntil: T0 + 60_000,
+  };
+}
 
 export type Bench = AsyncDisposable & {
   store: Store;

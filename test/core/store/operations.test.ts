@@ -49,7 +49,11 @@ function openQueue(ready: number) {
     remove: (id) => void writes.push(['remove', id]),
     hasReady: () => later(() => true),
   };
-  const tx = { wake: (topic: string) => void wakes.push(topic), crashPoint: () => {} };
+  const tx = {
+    wake: (topic: string) => void wakes.push(topic),
+    crashPoint: () => {},
+    later: () => {},
+  };
   return { queue: queueOperations(statements as QueueStatements, tx), writes, wakes };
 }
 

@@ -53,6 +53,18 @@ for (const engine of ENGINES) {
     assert.is((await bench.lease('invocation', 3)).length, 1);
   });
 
+  test('leases at one moment each find work, as long as some waits', async () => {
+    await using bench = await openBench(engine);
+    const projectId = await bench.project('p', 1_000);
+    const fn = await bench.publish(projectId);
+    const both = async () => {
+      await bench.accept(projectId, fn);
+      return (await bench.offer('invocation')).length;
+    };
+    const found = await Promise.all(Array.from({ length: 60 }, both));
+    assert.is(found.filter((count) => count !== 1).length, 0);
+  });
+
   test('the queue has a limit, and refused work leaves no row', async () => {
     await using bench = await openBench(engine);
     const projectId = await bench.project('p');

@@ -108,6 +108,16 @@ for (const engine of ENGINES) {
     assert.is(await bench.store.locateSession(newId()), undefined);
   });
 
+  test('a running session is located at its runner', async () => {
+    await using bench = await openBench(engine);
+    const address = 'tls:10.0.0.6:7448';
+    await bench.store.registerRunner({ ...HOLDER, address, at: T0 });
+    const { id } = await run(bench, await bench.project('p'));
+    const { projectId: _, ...found } = (await bench.store.locateSession(id)) ?? {};
+    const { runnerId } = HOLDER;
+    assert.equal(found, { status: 'RUNNING', address, runnerId, isReleased: false });
+  });
+
   test('sessions of several projects are served in turn', async () => {
     await using bench = await openBench(engine);
     const [one, two] = [await bench.project('one', 9), await bench.project('two', 9)];

@@ -44,6 +44,20 @@ for (const engine of ENGINES) {
     assert.is((await store.getSession({ id: sessionId, projectId }))?.startedAt, T0 + 5);
   });
 
+  test('an endpoint of the longest text is stored, once', async () => {
+    await using bench = await openBench(engine);
+    const projectId = await bench.project('p');
+    const text = Array.from({ length: 2_000 }, (_, n) => String.fromCodePoint(0x4e00 + n * 10));
+    const endpoint = `https://example.com/${text.join('')}`;
+    const rest = { eventTypes: ['sessions.ended'], sealed: Buffer.from('s'), at: T0 };
+    const webhook = { projectId, endpoint, endpointKey: new URL(endpoint).href, ...rest };
+    const [first, second] = [newId(), newId()];
+    const made = await bench.store.createWebhook({ ...webhook, id: first }, 100);
+    assert.is(made.outcome, 'written');
+    const again = await bench.store.createWebhook({ ...webhook, id: second }, 100);
+    assert.is(again.outcome, 'endpoint-taken');
+  });
+
   test('an ended state is final: repeated and late outcomes change nothing', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
@@ -84,6 +98,46 @@ for (const engine of ENGINES) {
       });
       assert.is((await bench.store.getSession({ id: sessionId, projectId }))?.status, status);
     }
+  });
+
+  test('a held lease is renewed late, until it is lost; work that waits is offered', async () => {
+    await using bench = await openBench(engine);
+    const { store } = bench;
+    const projectId = await bench.project('p');
+    const fn = await bench.publish(projectId);
+    const lostAfterMs = 100_000;
+    const { id } = await bench.accept(projectId, fn);
+    const [held] = await bench.lease('invocation');
+    const renewed = { ...HOLDER, leaseIds: [held?.leaseId ?? ''], leaseMs: LEASE_MS };
+    assert.equal(await store.renewLeases({ ...renewed, at: T0 }), renewed.leaseIds);
+    const other = await bench.accept(projectId, fn);
+    await bench.offer('invocation'); // never acknowledged
+    const late = T0 + LEASE_MS + 1;
+    assert.is(await store.sweepWork({ at: late, lostAfterMs, max: 1 }), 0);
+    const again = await bench.lease('invocation', 5, late);
+    assert.equal(
+      again.map((one) => one.id),
+      [other.id],
+      'only what has not begun is leased again',
+    );
+    assert.is(await store.sweepWork({ at: late + lostAfterMs - 1, lostAfterMs, max: 9 }), 0);
+    assert.equal(
+      await store.renewLeases({ ...renewed, at: late + lostAfterMs - 1 }),
+      renewed.leaseIds,
+      'late, and not given up',
+    );
+    const from = late + lostAfterMs - 1;
+    await store.recoverWork({ at: from + 50_000, leaseMs: LEASE_MS });
+    const last = from + 50_000 + LEASE_MS + lostAfterMs;
+    assert.is(
+      await store.sweepWork({ at: last, lostAfterMs, max: 9 }),
+      0,
+      'from the start of core',
+    );
+    assert.is((await store.getInvocation({ id, projectId }))?.status, 'RUNNING');
+    assert.is(await store.sweepWork({ at: last + 1, lostAfterMs, max: 9 }), 2);
+    assert.is((await store.getInvocation({ id, projectId }))?.status, 'FAILED');
+    assert.equal(await store.renewLeases({ ...renewed, at: last + 1 }), [], 'presented too late');
   });
 
   test('a lost lease fails its work with an event, and its late outcome is dropped', async () => {

@@ -172,18 +172,22 @@ async function openFull() {
   const events = await bench.listen(projectId, undefined, T0);
   await bench.accept(projectId, await bench.publish(projectId), { at: T0 });
   const { leaseId } = must((await bench.lease('invocation', 1, T0))[0], 'an invocation');
-  const addBlob = async (kind: 'DOWNLOAD' | 'RECORDING' | 'CONTEXT') => {
+  const addBlob = async (kind: 'DOWNLOAD' | 'CONTEXT') => {
     const id = newId();
     await store.addBlob({ id, projectId, kind, size: 1, sha256: 'aa', createdAt: T0 });
     return id;
   };
   const blobId = await addBlob('DOWNLOAD');
-  await store.addDownload({ id: newId(), leaseId, blobId, filename: 'a', mimeType: 'b', at: T0 });
+  const lease = { leaseId, endedAfter: T0 };
+  const download = { id: newId(), blobId, filename: 'a', mimeType: 'b', at: T0 };
+  await store.addDownload({ ...download, ...lease });
   const chunk = { leaseId, number: 0, entries: Buffer.from('a'), count: 1, size: 9, at: T0 };
-  await store.appendSessionLog({ ...chunk, maxBytes: 99 });
-  const part = { pageId: 0, number: 0, startMs: 0, endMs: 0, url: '', complete: true };
-  const recording = { leaseId, blobId: await addBlob('RECORDING'), ...part, at: T0 };
-  await store.addRecording({ ...recording, endedAfter: 0 });
+  await store.appendSessionLog({ ...chunk, ...lease, maxBytes: 99 });
+  const stored = { projectId, kind: 'RECORDING', size: 1, sha256: 'aa', createdAt: T0 } as const;
+  const part = { number: 0, startMs: 0, endMs: 0, blob: { id: newId(), ...stored } };
+  const page = { leaseId, pageId: 0, startMs: 0, endMs: 0, url: '', complete: true };
+  const quota = { kinds: ['RECORDING'], maxBytes: 99 } as const;
+  await store.addRecording({ ...page, parts: [part], quota, endedAfter: 0, at: T0 });
   const lines = [{ level: 'info', message: 'a', at: T0 }];
   await store.appendLogs({ leaseId, first: 0, lines, maxBytes: 99, linesMax: 9, marker: '' });
   const outcome = { kind: 'success', results: null } as const;
@@ -247,7 +251,8 @@ for (const stepMs of [2 * HOUR, 40 * DAY]) {
     await store.moveTimes({ from, to });
     const unused = (at: number) => store.removeUnusedBlobs({ before: at - HOUR, max: 9 });
     assert.equal(await unused(to), []);
-    const late = (at: number) => store.findRecordingLease({ leaseId, endedAfter: at - 600_000 });
+    const late = (at: number) =>
+      store.findLateSession({ leaseId, endedAfter: at - 600_000, isRecording: true });
     assert.ok(await late(to), 'late recordings');
     assert.ok(await late(to + 539_000));
     assert.is(await late(to + 541_000), undefined);

@@ -108,7 +108,7 @@ for (const [what, isGood, told] of [
 events('a lost lease emits one failure, and a late result no event', async () => {
   await using app = await bootHeard();
   const { id, complete } = await startOne(app, await app.publish({ name: 'f' }));
-  app.clock.advance(15_001);
+  app.clock.advance(300_001);
   const told = [...LIVED, 'invocations.failed'];
   await until(() => toldOf(app, id).length === told.length);
   assert.is(await complete(SUCCESS), false);
@@ -158,7 +158,7 @@ events('a restart of core repeats no event and loses none', async () => {
   const lease = { ...HOLDER, kind: 'INVOCATION', max: 1, waitMs: 0 } as const;
   const { work } = await runners.leaseWork(lease, app.asRunner);
   const leaseIds = work.map(({ leaseId }) => leaseId);
-  for (let n = 0; n < 2; n += 1) await runners.renewLeases({ ...HOLDER, leaseIds }, app.asRunner);
+  for (let n = 0; n < 2; n += 1) await runners.reportRunner({ ...HOLDER, leaseIds }, app.asRunner);
   assert.equal(toldOf(app, waiting.id), LIVED);
 });
 

@@ -82,7 +82,7 @@ events('a release, a lost lease and a wait without a runner tell of the end once
   await waiting.catch(() => undefined);
   assert.equal(typesOf(toldOf(app, id)), ['created', 'ended']);
   const lost = await app.run();
-  app.clock.advance(15_001);
+  app.clock.advance(300_001);
   await until(() => toldOf(app, lost.session.id).length === LIVED.length);
   assert.is(await app.end(lost.leaseId), false);
   assert.equal(typesOf(toldOf(app, lost.session.id)), LIVED);

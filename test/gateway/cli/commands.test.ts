@@ -21,8 +21,8 @@ import { tempDirectory } from '../../support/temp.ts';
 
 const test = suite('gateway/cli/commands');
 const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url));
-/** Settings for fault tests, which operators do not set. */
-const NOT_SETTINGS = ['TABERN_CRASH_AT'];
+/** For fault tests, and from `tabern serve` to its runner: operators do not set them. */
+const NOT_SETTINGS = ['TABERN_CRASH_AT', 'TABERN_PREPARED_BY'];
 
 test('the example of each command calls it, and its help shows it', () => {
   const program = parser(() => undefined);
@@ -69,7 +69,9 @@ test('each variable that the program reads is a setting, and each setting is rea
   const missing = [...read].filter((name) => !known.includes(name) && !NOT_SETTINGS.includes(name));
   assert.equal(missing, [], 'add them to proto/common/settings/table.ts');
   const isRead = (name: string) =>
-    text.includes(`'${name}'`) || new RegExp(`\\b${memberOf(name)}\\b`).test(text);
+    text.includes(`'${name}'`) ||
+    text.includes(`'TABERN_${name}'`) ||
+    new RegExp(`\\b${memberOf(name)}\\b`).test(text);
   const unread = SETTINGS.map(({ name }) => name).filter((name) => !isRead(name));
   assert.equal(unread, [], 'nobody reads these');
 });
@@ -78,7 +80,10 @@ test('each default of the table is the role’s', () => {
   const readers: Record<string, (env: Env) => object> = {
     core: readCoreConfig,
     gateway: gatewayConfig,
-    runner: (env) => ({ ...readConfig({ TABERN_RUNNER_TOKEN: 'x', ...env }), env: undefined }),
+    runner: (env) => ({
+      ...readConfig({ TABERN_RUNNER_TOKEN: 'x'.repeat(32), ...env }),
+      env: undefined,
+    }),
   };
   for (const { name, roles, default: fallback } of SETTINGS) {
     if (fallback === undefined) continue;

@@ -1,5 +1,6 @@
 /** The image's recipe, compose.yaml and the documents agree with one another and the settings. */
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { load } from 'js-yaml';
 import { suite } from 'uvu';
@@ -12,6 +13,7 @@ import {
   composeService,
   DOCKERFILE,
 } from '../../support/service/image.ts';
+import { tempDirectory } from '../../support/temp.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const PAGES = ['gateway/packaging/deploy/README.md', 'gateway/web/docs/guide/deployment.md'];
@@ -151,6 +153,82 @@ test('compose.yaml has one service, with a restart and a health check', () => {
   assert.is(restart, 'unless-stopped');
   assert.is(healthcheck.start_period, /--start-period=(\S+)/.exec(recipe)?.[1]);
   assert.is(healthcheck.timeout, /--timeout=(\S+)/.exec(recipe)?.[1]);
+});
+
+const SPLIT = join(dirname(COMPOSE), 'compose.split.yaml');
+
+type SplitService = {
+  command: string[];
+  environment: Record<string, string>;
+  volumes: (string | { target: string; volume: { subpath: string } })[];
+};
+
+function splitServices(): Record<string, SplitService> {
+  const { services } = load(readFileSync(SPLIT, 'utf8')) as {
+    services: Record<string, SplitService>;
+  };
+  for (const service of Object.values(services)) {
+    // a merge key of YAML is a member for the parser
+    const { '<<': shared = {}, ...own } = service.environment ?? {};
+    service.environment = { ...(shared as object), ...own };
+  }
+  return services;
+}
+
+test('compose.split.yaml starts each role with known settings, and its own pair alone', () => {
+  const services = splitServices();
+  for (const role of ['core', 'gateway', 'runner']) {
+    const { command, environment, volumes } = must(services[role], role);
+    assert.match(command.join(' '), new RegExp(`(^|tabern )${role}$`));
+    assert.equal(
+      Object.keys(environment).filter((name) => !KNOWN.has(name)),
+      [],
+    );
+    const pairs = volumes.filter((one) => typeof one === 'object');
+    assert.equal(
+      pairs.map(({ target, volume }) => [target, volume.subpath]),
+      [['/certs/role', role]],
+    );
+  }
+  const { core, gateway, runner } = services;
+  assert.ok(core?.environment['TABERN_RUNNER_TOKEN_FILE']);
+  assert.not.ok(gateway?.environment['TABERN_RUNNER_TOKEN_FILE']);
+  assert.not.ok(runner?.environment['TABERN_GATEWAY_TOKEN_FILE']);
+});
+
+test('compose.split.yaml first makes each file that a service reads, once', async () => {
+  await using dir = tempDirectory();
+  const services = splitServices();
+  const script = must(services['secrets']?.command[0], 'the script')
+    .replaceAll('$$', '$')
+    .replaceAll('/secrets', `${dir.path}/secrets`)
+    .replaceAll('/certs', `${dir.path}/certs`);
+  mkdirSync(join(dir.path, 'secrets'));
+  mkdirSync(join(dir.path, 'certs'));
+  const tabern = `tabern() { '${process.execPath}' '${join(ROOT, 'gateway/bin.ts')}' "$@"; }`;
+  const env = { PATH: process.env['PATH'] ?? '' };
+  const start = () =>
+    execFileSync('bash', ['-euc', `${tabern}\n${script}`], { env, cwd: dir.path });
+  start();
+  const contents = () => {
+    const files = readdirSync(dir.path, { recursive: true, withFileTypes: true });
+    const paths = files.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name));
+    return Object.fromEntries(paths.map((path) => [path, readFileSync(path, 'utf8')]));
+  };
+  const made = contents();
+  for (const role of ['core', 'gateway', 'runner']) {
+    const { environment } = must(services[role], role);
+    for (const path of Object.values(environment).filter((one) => /^\/(secrets|certs)/.test(one))) {
+      const own = path.replace('/certs/role', `/certs/${role}`);
+      assert.ok(made[`${dir.path}${own}`], `${role}: ${path}`);
+    }
+  }
+  assert.match(
+    must(made[`${dir.path}/secrets/database-url`], 'the URL'),
+    /^postgres:\/\/tabern:[\w-]{43}@postgres:/,
+  );
+  start();
+  assert.equal(contents(), made, 'the second start changes nothing');
 });
 
 test.run();

@@ -5,7 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { forTracing, keepRunner, runnerEnv } from '../../../gateway/process/runner-process.ts';
+import { RUNNER_LOST } from '../../../gateway/http/close-frames.ts';
+import {
+  forTracing,
+  keepRunner,
+  prepareRunner,
+  runnerEnv,
+} from '../../../gateway/process/runner-process.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { until } from '../../support/poll.ts';
 
@@ -16,7 +22,7 @@ const log = openLog({ role: 'test', level: 'silent' });
 async function keep(script: string) {
   const directory = await mkdtemp(join(tmpdir(), 'tabern-child-'));
   const file = join(directory, 'said');
-  const runner = keepRunner({ PATH: '/bin' }, log, ['-e', script, file]);
+  const runner = keepRunner({ PATH: '/bin' }, log, { command: ['-e', script, file] });
   const said = async (text: string) => {
     let now = '';
     const isSaid = async () => {
@@ -73,6 +79,34 @@ test('a runner that was ready and then refuses is not restarted', async () => {
   await kept.said('x');
 });
 
+test('a prepared runner works first, and another one in place of one that has ended', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'tabern-child-'));
+  const file = join(directory, 'said');
+  const script = `const { appendFileSync } = require('node:fs');
+    appendFileSync(process.argv[1], 'loaded ' + process.pid + ';');
+    process.on('message', ({ type, core }) => {
+      appendFileSync(process.argv[1], type + ' ' + core + ' ' + process.pid + ';');
+    });`;
+  const command = ['-e', script, file];
+  const said = () => readFile(file, 'utf8').catch(() => '');
+  const env = { PATH: '/bin' };
+  for (const hasEnded of [false, true]) {
+    await rm(file, { force: true });
+    const prepared = prepareRunner(env, command);
+    await until(async () => (await said()) === `loaded ${prepared.pid};`);
+    if (hasEnded) {
+      prepared.kill('SIGKILL');
+      await once(prepared, 'exit');
+    }
+    const runner = keepRunner({ ...env, TABERN_CORE: 'unix:/core' }, log, { command, prepared });
+    await until(async () => (await said()).includes('start unix:/core '));
+    assert.is((await said()).includes(`start unix:/core ${prepared.pid};`), !hasEnded);
+    assert.is((await said()).split('loaded').length - 1, hasEnded ? 2 : 1);
+    await runner.close();
+  }
+  await rm(directory, { recursive: true });
+});
+
 test('close drains the runner and waits for it', async () => {
   const script = `${SAY}
     process.on('SIGTERM', () => setTimeout(() => { say('!'); process.exit(0); }, 50));
@@ -116,14 +150,19 @@ test('with tracing, the runner receives the preloads and the exporter’s variab
   assert.equal(forTracing({}, []), { words: [], env: {} });
 });
 
-/** A fake runner: reports an address, returns the bytes received with a socket, then exits. */
-const RUNNER = `process.send({ type: 'session-server', address: 'unix:/server' });
-  process.on('message', ({ bytesRead: bytes }, socket) => {
-    socket.end('taken: ' + Buffer.from(bytes, 'base64'), () => process.kill(process.pid, 9));
+/** A fake runner: reports an address, answers a received socket, and continues with `then`. */
+const runner = (then: string) => `
+  process.send({ type: 'session-server', address: 'unix:/server' });
+  process.on('message', ({ type, id, bytesRead: bytes }, socket) => {
+    if (type !== 'connection') return;
+    const die = () => process.kill(process.pid, 9);
+    const told = 'taken: ' + Buffer.from(bytes, 'base64');
+    ${then}
   });`;
 
-test('a connection is handed off to the runner of its address only', async () => {
-  await using kept = await keep(RUNNER);
+/** The bytes that a client receives whose connection is handed off. */
+async function handOff(then: string): Promise<string> {
+  await using kept = await keep(runner(then));
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -133,13 +172,27 @@ test('a connection is handed off to the runner of its address only', async () =>
   const said = () => Buffer.from('first');
   assert.not.ok(kept.runner.handOver('unix:/other', socket, said));
   await until(() => kept.runner.handOver('unix:/server', socket, said));
-  let text = '';
-  for await (const part of client) text += part;
-  assert.is(text, 'taken: first');
+  const parts: Buffer[] = [];
+  for await (const part of client) parts.push(part as Buffer);
   // node waits for ever for the sockets of a child that was killed, when it counts them as its own
   const closed = once(server, 'close');
   server.close();
   await closed;
+  return Buffer.concat(parts).toString('latin1');
+}
+
+test('a connection is handed off to the runner of its address only', async () => {
+  assert.is(await handOff('socket.end(told, die);'), 'taken: first');
+});
+
+test('a connection that the runner closes is closed', async () => {
+  const close = "socket.on('close', () => process.send({ type: 'connection-closed', id }));";
+  assert.is(await handOff(`${close} socket.write(told, () => socket.destroy());`), 'taken: first');
+});
+
+test('a connection of a killed runner ends with a close frame', async () => {
+  const lost = RUNNER_LOST.toString('latin1');
+  assert.is(await handOff('socket.write(told, die);'), `taken: first${lost}`);
 });
 
 test.run();

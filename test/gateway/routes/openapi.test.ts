@@ -207,6 +207,8 @@ function routesOf(): [method: string, path: string][] {
     publicUrl: undefined,
     log: openLog({ role: 'test', level: 'silent' }),
     draining: new AbortController().signal,
+    leaving: new AbortController().signal,
+    unready: new AbortController().signal,
   });
   const routers = app.middleware.flatMap((one) => (one as { router?: Router }).router ?? []);
   assert.is(routers.length, 3);

@@ -1,5 +1,7 @@
+import { Ajv } from 'ajv';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { HEALTH_PATHS } from '../../../gateway/routes/health.ts';
 import type { HealthCheck } from '../../../proto/gen/tabern/v1/health.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import { until } from '../../support/poll.ts';
@@ -72,6 +74,16 @@ test('a warning is degraded, and still 200', async () => {
   const { status, json } = await gateway.look();
   assert.is(status, 200);
   assert.equal(json, { status: 'degraded', checks: { core: 'ok', disk: warning } });
+});
+
+test('the API description has each answer', () => {
+  type Described = { content: { 'application/json': { schema: object } } };
+  const { get } = HEALTH_PATHS['/readyz'];
+  const { responses } = get as unknown as { responses: Record<string, Described> };
+  const isDescribed = new Ajv().compile(responses['200']?.content['application/json'].schema ?? {});
+  assert.ok(isDescribed({ status: 'ready', checks: { core: 'ok' } }));
+  assert.ok(isDescribed({ status: 'degraded', checks: { disk: 'Writes wait.' } }));
+  assert.not.ok(isDescribed({ status: 'other', checks: {} }));
 });
 
 test.run();

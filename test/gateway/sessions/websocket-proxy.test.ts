@@ -43,7 +43,15 @@ async function open({ locate, handOver, isFar = false }: Scene = {}) {
   const { port } = isFar ? (runner.address() as AddressInfo) : { port: 0 };
   const address = isFar ? `127.0.0.1:${port}` : `unix:${path}`;
   const keys = { signingKey: 'the key', apiKeyId: 'abc', expiresAt: undefined };
-  const place: Place = { sessionId: 's', address, isReadOnly: false, handoffId: '', ...keys };
+  const place: Place = {
+    sessionId: 's',
+    address,
+    isReadOnly: false,
+    handoffId: '',
+    runnerId: '',
+    trust: undefined,
+    ...keys,
+  };
   const tunnels = openTunnels({
     clients: {} as Pick<Clients, 'sessions'>,
     locate: async (_credential, signal) => locate?.(place, signal) ?? place,
@@ -113,6 +121,29 @@ test('the upgrade is replayed with the server token and the required headers onl
     assert.is(headers['x-tabern-origin'], scene.url.replace(/^ws/, 'http'));
     assert.is(client.extensions, '');
     assert.is(client.protocol, 'chat');
+  }
+});
+
+test('the parameters of a resumable connection reach the relay, and no others', async () => {
+  await using scene = await open();
+  await connected(`${scene.url}/connect?signingKey=x&resume=new`);
+  const resumes = 'resume=a%26b%20c&received=7&other=1';
+  await connected(`${scene.url}/devtools/page/A?signingKey=x&${resumes}`);
+  await connected(`${scene.url}/view?token=t&resume=new`);
+  const { asked, port } = scene;
+  const own = 'signingKey=the%20key&apiKeyId=abc';
+  assert.is(asked[0]?.url, `/connect?${own}&resume=new`);
+  assert.is(asked[1]?.url, `/devtools/page/A?${own}&resume=a%26b%20c&received=7`);
+  assert.is(asked[2]?.url, `/view?${own}&resume=new`);
+  const refused: [query: string, message: string][] = [
+    ['signingKey=x&resume=a&resume=b', '`resume` must be given once.'],
+    ['signingKey=x&received=1&received=2', '`received` must be given once.'],
+    ['apiKey=x&resume=new', '`resume` needs a session: `sessionId` or `signingKey`.'],
+  ];
+  for (const [query, message] of refused) {
+    const text = await said(port, `GET /connect?${query} HTTP/1.1\r\n${UPGRADE}\r\n`);
+    assert.match(text, /^HTTP\/1.1 400 /);
+    assert.ok(text.includes(JSON.stringify(message)), text);
   }
 });
 
@@ -240,6 +271,25 @@ test('a drain refuses waiting upgrades, and closes its half of the others', asyn
   await scene.tunnels.close();
   await closed;
   assert.match(await waiting, /^HTTP\/1\.1 503 [\s\S]*shutting down/);
+});
+
+test('a client whose runner ends without a close frame hears why, once', async () => {
+  await using scene = await open();
+  for (const [end, told] of [
+    ['terminate', '1011 the runner was lost'],
+    ['close', '4000 why'],
+  ] as const) {
+    const upgraded = once(scene.sockets, 'connection') as Promise<[WebSocket]>;
+    const client = await connected(`${scene.url}/connect?signingKey=k`);
+    const [upstream] = await upgraded;
+    upstream.send('a whole message');
+    await once(client, 'message');
+    const closed = once(client, 'close');
+    if (end === 'close') upstream.close(4000, 'why');
+    else upstream.terminate();
+    const [code, reason] = await closed;
+    assert.is(`${code} ${reason}`, told);
+  }
 });
 
 test('the gateway keeps no state of a connection that was handed off', async () => {

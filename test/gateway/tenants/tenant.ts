@@ -156,7 +156,7 @@ async function open(app: App, as: CallOptions) {
   await clients.runners.addDownload({ leaseId, blobId, filename: 'a.txt' }, asRunner);
   const wanted = { sessionId: id, createdAfter: undefined, createdBefore: undefined };
   const { downloads } = await clients.downloads.listDownloads(wanted, as);
-  await clients.runners.renewLeases({ ...HOLDER, leaseIds: [leaseId] }, asRunner);
+  await clients.runners.reportRunner({ ...HOLDER, leaseIds: [leaseId] }, asRunner);
   const help = { sessionId: id, instructions: 'help', timeout: undefined };
   const { handoff } = await clients.handoffs.createHandoff(help, as);
   const own = { session: id, handoff: must(handoff, 'a handoff').id };

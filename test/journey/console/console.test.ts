@@ -2,6 +2,7 @@
  * The console in a person's own Chrome, against the real service: log in, find a session, watch it,
  * take over, read what its page did. Texts of visited pages are shown as texts.
  */
+import type { Page } from 'playwright-core';
 import { suite } from 'uvu';
 import { equal, is, match, ok } from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
@@ -132,6 +133,13 @@ journey('the filter of a list is its address', async () => {
   equal(person.faults, []);
 });
 
+/** Whether the live view that takes a person's keys has been loaded. */
+async function isWritable(page: Page): Promise<boolean> {
+  const frame = await (await page.locator('iframe').elementHandle())?.contentFrame();
+  if (!frame || frame.url().includes('readonly=true')) return false;
+  return (await frame.locator('#screen').count()) > 0;
+}
+
 journey('a person watches a session, takes over, types, and hands back', async () => {
   const stack = await service.get();
   const { session, browser, page: remote } = await startLive(stack);
@@ -154,6 +162,7 @@ journey('a person watches a session, takes over, types, and hands back', async (
   await frame.locator('#screen').click();
   await page.keyboard.type('unheard');
   await page.getByRole('button', { name: 'Take over' }).click();
+  await until(() => isWritable(page)); // the frame before it is hidden, too
   await until(() => frame.locator('#over').isHidden());
   await frame.locator('#screen').click();
   await page.keyboard.type('heard');

@@ -195,6 +195,19 @@ journey('one file is pasted and published; a build that fails says why', async (
   equal(person.faults, []);
 });
 
+journey('a list that is longer than a screen has all of its rows', async () => {
+  const stack = await service.get();
+  const { echo } = await functionsOf(stack);
+  const runs = Array.from({ length: 30 }, () => invoke(stack, must(echo, 'echo'), { word: 'row' }));
+  await Promise.all((await Promise.all(runs)).map(({ id }) => ended(stack, id)));
+  await using person = await openConsole(stack);
+  await logIn(person, stack);
+  const { page } = person;
+  await page.goto(`${rootOf(stack)}/runs`);
+  await until(async () => (await rowsOf(page)).length >= 30);
+  equal(person.faults, []);
+});
+
 journey('a result of 6 MiB is shown, and the page goes on', async () => {
   const stack = await service.get();
   const { large } = await functionsOf(stack);

@@ -1,5 +1,5 @@
 /**
- * The three published CLIs, unmodified, as a new user runs them: init, dev, publish, invoke. The
+ * The published CLIs, unmodified, as a new user runs them: init, dev, publish, invoke. The
  * function is their starter project; only the page that it reads is replaced. The service is named
  * in the project's .env.
  */
@@ -16,6 +16,7 @@ import { freePort } from '../../support/port.ts';
 import { type Group, startGroup } from '../../support/service/group.ts';
 import { boot, type Stack } from '../../support/service/stack.ts';
 import { tempDirectory } from '../../support/temp.ts';
+import { sized } from '../../support/whole.ts';
 
 const journey = suite('journey/functions/published-clis');
 const BIN = fileURLToPath(new URL('../../../node_modules/.bin', import.meta.url));
@@ -37,8 +38,9 @@ type Tool = {
   group: readonly string[];
   init: readonly string[];
 };
-const TOOLS: readonly Tool[] = [
-  { bin: 'bb', group: [], init: ['-p', 'npm'] },
+const FIRST: Tool = { bin: 'bb', group: [], init: ['-p', 'npm'] };
+/** Each installs a hundred packages of its own. */
+const OTHERS: readonly Tool[] = [
   {
     from: '@browserbasehq/cli@0.5.7',
     bin: 'bb',
@@ -135,7 +137,7 @@ async function invokeWithoutWaiting(
   is((JSON.parse(asked.stdout) as { status: string }).status, 'COMPLETED');
 }
 
-for (const tool of TOOLS) {
+for (const tool of [FIRST, ...sized([], OTHERS)]) {
   journey(`${tool.from ?? 'sdk-functions'}: init, dev, publish, invoke`, async () => {
     await using dir = tempDirectory();
     await using stack = await boot();

@@ -1,6 +1,7 @@
 /** Secrets by the published SDK and by the command line, and the functions that read them. */
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import Browserbase, { APIError } from '@browserbasehq/sdk';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -10,11 +11,12 @@ import { sealedFor } from '../../support/clients/seal.ts';
 import { until } from '../../support/poll.ts';
 import { tabern } from '../../support/service/command.ts';
 import { onTerminal } from '../../support/service/pty.ts';
-import { type Stack, shareStack } from '../../support/service/stack.ts';
+import { boot, type Stack, shareStack } from '../../support/service/stack.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const journey = suite('journey/functions/sdk-secrets');
 const service = shareStack();
+const LAUNCHER = fileURLToPath(new URL('../../../gateway/tabern.js', import.meta.url));
 
 const TOKEN = 'tok_a-secret-that-is-marked-9c2e';
 const KEY = '-----BEGIN KEY-----\nMIIEvQIBADANBgkq-marked\nab\n-----END KEY-----';
@@ -168,6 +170,39 @@ journey('tabern secrets: a value from a file or a terminal, sealed before it is 
   assert.match(await said('set', 'EMPTY'), /^2: the value is empty/);
   assert.match(await said('set', 'A', '--from-file', '/none'), /^2: \/none cannot be read/);
   await said('delete', 'TOKEN');
+});
+
+/** While the file exists, no process can load the module that opens secrets. */
+const preloadOf = (file: string): string => `
+  import { existsSync } from 'node:fs';
+  import { registerHooks } from 'node:module';
+  const resolve = (name, context, next) => {
+    if (name === '@hpke/core' && existsSync(${JSON.stringify(file)})) throw new Error('no module');
+    return next(name, context);
+  };
+  registerHooks({ resolve });`;
+
+journey('an invocation whose secrets cannot be opened for the moment waits', async () => {
+  await using dir = tempDirectory();
+  const file = join(dir.path, 'away');
+  const preload = `data:text/javascript,${encodeURIComponent(preloadOf(file))}`;
+  await using stack = await boot({ command: [process.execPath, '--import', preload, LAUNCHER] });
+  const { keeper = '', stranger = '' } = await publish(stack, PROJECT);
+  const client = clientOf(stack);
+  const stored = { secretKey: 'TOKEN', ...(await sealed(client, TOKEN)) };
+  const { id: secretId } = await client.secrets.create(stored);
+  await client.functions.secrets.attach(keeper, { secretId });
+  writeFileSync(file, '');
+  await stack.restart();
+  const { id } = await invoke(stack, keeper);
+  await until(() => stack.logs().includes('Secrets cannot be opened now'), 60_000);
+  const { status } = await stack.call<{ status: string }>(`/v1/functions/invocations/${id}`);
+  assert.is(status, 'PENDING');
+  const other = await ended(stack, (await invoke(stack, stranger)).id);
+  assert.equal(other.results, {}, 'others do not wait with it');
+  rmSync(file);
+  const { results, cause } = await ended(stack, id);
+  assert.is((results as Record<string, string>)?.['TOKEN'], TOKEN, JSON.stringify(cause));
 });
 
 journey('the service of these tests leaves nothing', () => service.end());

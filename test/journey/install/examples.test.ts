@@ -40,6 +40,7 @@ import {
 } from '../../support/examples/steps.ts';
 import { until } from '../../support/poll.ts';
 import { freePort } from '../../support/port.ts';
+import { startPostgres } from '../../support/postgres.ts';
 import { manifest, zipOf } from '../../support/runner/zips.ts';
 import { authority } from '../../support/servers/certificates.ts';
 
@@ -85,6 +86,7 @@ const PAGES: Pages = {
   ],
   sessions: [
     program('// page.mjs', /\/rooms$/m, 'npm install puppeteer-core'),
+    elsewhere('// resume.mjs', 'test/journey/sessions/resume.test.ts', 'connection.listen()'),
     {
       begins: 'curl -X POST http://127.0.0.1:4747/v1/sessions',
       async run(code, desk) {
@@ -354,6 +356,11 @@ const PAGES: Pages = {
     shell('sudo install', /(?:)/, verifiedUnit),
     elsewhere('npm run binary && docker', 'test/journey/install/image.test.ts', 'podman'),
     elsewhere('npm run binary\ndocker compose', 'test/journey/install/image.test.ts', 'compose'),
+    elsewhere(
+      'npm run binary\ndocker compose',
+      'test/gateway/packaging/deploy.test.ts',
+      'compose.split',
+    ),
     shell('openssl', /(?:)/, (code) => `mkdir tls\n${inTls(code)}`),
     {
       begins: 'tabern serve --host 0.0.0.0',
@@ -404,6 +411,45 @@ const PAGES: Pages = {
         await stopped(reader);
       },
     },
+    shell('tabern certs create', /tabern_certs\/runner-1\n[\s\S]*core,core\.internal,10\.0\.0\.5/),
+    {
+      begins: 'createuser',
+      async run(code, desk) {
+        const { reader, site } = desk;
+        await using cluster = await startPostgres();
+        const server = `export PGHOST=127.0.0.1 PGPORT=${cluster.port} PGUSER=tabern`;
+        // the superuser of this server is `tabern`
+        const own = code.replaceAll('tabern', 'owner');
+        await reader.run(`${server}; printf 'secret\\nsecret\\n' | ${own}`);
+        const [database, port] = [`127.0.0.1:${cluster.port}/owner`, await freePort()];
+        const url = `TABERN_DATABASE_URL=postgres://owner:secret@${database}`;
+        await started(desk, `${url} TABERN_PORT=${port} tabern serve`);
+        await until(async () => /listening|base URL/.test(await reader.read('log')), LIMIT_MS);
+        const base = `TABERN_BASE_URL=http://127.0.0.1:${port}`;
+        assert.match(await reader.run(`${base} tabern try ${site.url}/rooms`), /^Rooms$/m);
+        await stopped(reader);
+      },
+    },
+    {
+      begins: 'kubectl create namespace',
+      async run(code, { reader }) {
+        // says what it was asked, and lists the files that would become secrets
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: of the shell
+        const list = 'case ${7:-} in --from-file=*) ls "${7#*=}";; esac';
+        const asked = `kubectl() { echo "kubectl $*"; ${list}; }`;
+        const said = await reader.run(`${asked}\n${code}`);
+        for (const role of ['core', 'gateway', 'runner']) {
+          assert.match(
+            said,
+            new RegExp(`tabern-${role}-tls .*\\nca\\.crt\\ntls\\.crt\\ntls\\.key`),
+          );
+        }
+        assert.match(said, /master-key=[\w-]{43} --from-literal=api-key=svc_[\w-]{43} /);
+      },
+    },
+    elsewhere('helm install', 'test/gateway/packaging/helm.test.ts', '--set'),
+    elsewhere('kubectl -n browsers', 'test/gateway/packaging/helm.test.ts', '--set'),
+    elsewhere('ceil', 'test/gateway/packaging/helm.test.ts', 'promql'),
   ],
   operations: [
     elsewhere('NODE_OPTIONS=', 'test/journey/operations/trace.test.ts', '--import'),
@@ -437,7 +483,7 @@ function verifiedUnit(code: string): string {
     'mkdir -p dist root/usr/local/bin root/etc/systemd/system && cp /bin/true dist/tabern',
     own,
     'test "$(stat -c %a root/etc/tabern/api-key)" = 600',
-    'sed -i "s|^ExecStart=|&$PWD/root|" root/etc/systemd/system/tabern.service',
+    'sed -i "s|^Exec[A-Za-z]*=|&$PWD/root|" root/etc/systemd/system/tabern.service',
     'systemd-analyze verify root/etc/systemd/system/tabern.service',
   ].join('\n');
 }

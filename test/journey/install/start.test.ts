@@ -22,7 +22,10 @@ const LIMIT_MS = 100_000;
 const SLOW = {
   'package.json': '{"name":"slow","version":"1.0.0","private":true,"type":"module"}',
   'index.ts': `import { defineFn } from 'tabern';
-defineFn('slow', () => new Promise((resolve) => setTimeout(() => resolve('whole'), 3_000)));
+defineFn('slow', () => {
+  console.log('begun');
+  return new Promise((resolve) => setTimeout(() => resolve('whole'), 8_000));
+});
 `,
 };
 const start = suite('start');
@@ -96,7 +99,9 @@ start('a running invocation completes after Ctrl-C, a SIGINT to the process grou
   const { slow } = await publish(stack, SLOW);
   const { id } = await invoke(stack, must(slow, 'slow'));
   const path = `/v1/functions/invocations/${id}`;
-  await until(async () => (await stack.call(path))['status'] === 'RUNNING', LIMIT_MS);
+  // its browser and its host have started: a signal to a process that starts would end it
+  const logs = `${path}/logs`;
+  await until(async () => JSON.stringify(await stack.call(logs)).includes('begun'), LIMIT_MS);
   const [service, ...others] = familyOf(stack.pid);
   const inGroup = others.filter(({ group }) => group === must(service, 'service').group);
   signalAll(inGroup, 'SIGINT');

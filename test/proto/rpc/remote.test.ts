@@ -1,6 +1,6 @@
 /** What only the client over gRPC meets: a connection that breaks, and one that never was. */
 import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { credentials, Server, ServerCredentials } from '@grpc/grpc-js';
 import { suite } from 'uvu';
@@ -12,6 +12,7 @@ import {
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { Handlers } from '../../../proto/rpc/local.ts';
 import { ANSWER_MAX_BYTES, Channel, mount, remote } from '../../../proto/rpc/remote.ts';
+import { until } from '../../support/poll.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { faultOf, serving, soon } from './transports.ts';
 
@@ -66,6 +67,84 @@ test('a call whose metadata cannot be sent rejects; nothing is thrown at the cal
     (failure: Error) => failure,
   );
   assert.match(error?.message ?? '', /metadata/i);
+});
+
+/** Forwards a connection to the server, or accepts it and is silent, or closes it. */
+type Way = 'on' | 'silent' | 'closed';
+
+/** A server behind a TCP front as a load balancer; `ways`: of its connections, the last for all. */
+async function openFront(ways: readonly [Way, ...Way[]]) {
+  await using opened = new AsyncDisposableStack();
+  const server = new Server();
+  opened.defer(() => server.forceShutdown());
+  const getInvocation = async () => ({ invocation: Invocation.fromPartial({ id: 'i' }) });
+  const { invocations } = serving({ invocations: { getInvocation } });
+  mount(server, InvocationServiceService, invocations, { onError() {} });
+  const port = await new Promise<number>((resolve, reject) => {
+    const bound = (error: Error | null, at: number) => (error ? reject(error) : resolve(at));
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), bound);
+  });
+  const sockets = new Set<Socket>();
+  let count = 0;
+  const front = createServer((near) => {
+    const way = ways[Math.min(count, ways.length - 1)];
+    count += 1;
+    sockets.add(near.on('error', () => {}));
+    if (way === 'closed') near.destroy();
+    if (way !== 'on') return;
+    const far = connect(port, '127.0.0.1').on('error', () => {});
+    sockets.add(far);
+    near.pipe(far).pipe(near);
+  });
+  await once(front.listen(0, '127.0.0.1'), 'listening');
+  opened.defer(() => {
+    front.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  const channel = opened.use(new Channel(`127.0.0.1:${(front.address() as AddressInfo).port}`));
+  const kept = opened.move();
+  return {
+    client: remote(InvocationServiceService, channel),
+    connections: () => count,
+    /** Nothing passes any more over open connections, as with a machine that is gone. */
+    freeze() {
+      for (const socket of sockets) socket.unpipe().pause();
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+/** Ours: for a busy machine. */
+const SILENT_MAX_MS = 60_000;
+const LONG = { timeoutMs: 2 * SILENT_MAX_MS };
+
+for (const ways of [
+  ['silent', 'on'],
+  ['closed', 'silent', 'on'],
+] as const) {
+  test(`a connection that is never made is given up for another one: ${ways}`, async () => {
+    await using front = await openFront([...ways]);
+    const isAnswered = () =>
+      front.client.getInvocation({ id: 'i' }, LONG).then(
+        () => true,
+        (fault: Fault) => {
+          assert.is(fault.reason, 'CORE_UNAVAILABLE');
+          return false;
+        },
+      );
+    await until(isAnswered, SILENT_MAX_MS);
+    assert.ok(front.connections() >= ways.length);
+  });
+}
+
+test('a connection that falls silent is given up for another one', async () => {
+  await using front = await openFront(['on']);
+  await front.client.getInvocation({ id: 'i' });
+  front.freeze();
+  const fault = await faultOf(front.client.getInvocation({ id: 'i' }, LONG));
+  assert.is(fault.reason, 'CORE_UNAVAILABLE', 'before the deadline of the call');
+  await front.client.getInvocation({ id: 'i' });
+  assert.is(front.connections(), 2);
 });
 
 /** Handlers that begin and never answer. */

@@ -119,13 +119,13 @@ for (const [name, open] of Object.entries(TRANSPORTS)) {
             for await (const { part } of parts) {
               seen.push(part?.$case === 'chunk' ? String(part.value) : String(part?.value.kind));
             }
-            return { blobId: seen.join(), size: seen.length, sha256: '' };
+            return { blobId: seen.join(), size: seen.length, sha256: '', receipt: undefined };
           },
         },
       }),
     );
     const answer = await stack.blobs.writeBlob(parts(['a', 'b']));
-    assert.equal(answer, { blobId: 'BUNDLE,a,b', size: 3, sha256: '' });
+    assert.equal(answer, { blobId: 'BUNDLE,a,b', size: 3, sha256: '', receipt: undefined });
   });
 
   test('a client stream that fails reports its own error to the caller', async () => {

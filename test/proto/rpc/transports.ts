@@ -82,7 +82,15 @@ export function serving(some: {
   invocations?: Partial<Handlers<Invocations>>;
 }): Served {
   return {
-    blobs: { writeBlob: notBuilt, readBlob: never, ...some.blobs },
+    blobs: {
+      writeBlob: notBuilt,
+      beginUpload: notBuilt,
+      signUpload: notBuilt,
+      commitUpload: notBuilt,
+      abortUpload: notBuilt,
+      readBlob: never,
+      ...some.blobs,
+    },
     invocations: {
       invokeFunction: notBuilt,
       getInvocation: notBuilt,

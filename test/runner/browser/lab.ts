@@ -21,6 +21,9 @@ import { openRelay, type Relay } from '../../../runner/sessions/relay/relay.ts';
 
 export const log = openLog({ role: 'test', level: 'silent', people: false });
 
+/** Options of a call to a page, for a machine that is busy: the components wait 2 s. */
+export const PATIENT = { timeoutMs: 60_000 };
+
 export type Lab = AsyncDisposable & {
   chrome: Chrome;
   relay: Relay;

@@ -12,7 +12,8 @@ const silent = openLog({ role: 'test', level: 'silent' });
 const never = new AbortController().signal;
 
 function opened(appendLogs: Lease['appendLogs']) {
-  return openBuildLog({ lease: { appendLogs }, now: () => 7, log: silent });
+  const lease = { appendLogs, pauseOf: (_id: string, ms: number) => ms };
+  return openBuildLog({ lease, id: 'b', now: () => 7, log: silent });
 }
 
 log('lines are numbered in order, and a line break in a message starts another', async () => {

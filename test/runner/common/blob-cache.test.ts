@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openBlobCache } from '../../../runner/common/blob-cache.ts';
+import { ASIDE_MS, openBlobCache } from '../../../runner/common/blob-cache.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const test = suite('runner/common/blob-cache');
@@ -137,10 +137,17 @@ test('entries that are unused for a week or incomplete are removed at start', as
     const usedAt = (Date.now() - ageMs) / 1_000;
     utimesSync(join(dir.path, name), usedAt, usedAt);
   }
-  mkdirSync(join(dir.path, 'broken.part'));
-  writeFileSync(join(dir.path, 'broken.part', 'bytes'), 'half');
+  for (const [name, ageMs] of [
+    ['broken.part', ASIDE_MS + 60_000],
+    ['under-way.part', ASIDE_MS - 60_000],
+  ] as const) {
+    mkdirSync(join(dir.path, name));
+    writeFileSync(join(dir.path, name, 'bytes'), 'half');
+    const madeAt = (Date.now() - ageMs) / 1_000;
+    utimesSync(join(dir.path, name), madeAt, madeAt);
+  }
   await using cache = await openCache({}, dir);
-  assert.equal(cache.names(), ['young.txt']);
+  assert.equal(cache.names(), ['under-way.part', 'young.txt']);
 });
 
 test.run();

@@ -6,6 +6,7 @@ import type { Clients } from '../../../proto/rpc/services.ts';
 import type { Chrome } from '../../../runner/browser/launch.ts';
 import type { Invoke, InvokeOutcome } from '../../../runner/functions/hosts.ts';
 import { type InvocationDeps, runInvocation } from '../../../runner/functions/run-invocation.ts';
+import type { Lease } from '../../../runner/leases/lease.ts';
 import { BROWSERS } from '../../support/runner/browsers.ts';
 import { testLease, testRunner } from '../../support/runner/lease.ts';
 
@@ -51,7 +52,6 @@ export async function run(scene: Scene) {
   } as unknown as Chrome;
   const never = new AbortController().signal;
   const runners = {
-    appendLogs: async ({ lines }: { lines: unknown[] }) => void acts.push(`${lines.length} lines`),
     async completeInvocation(request: CompleteInvocationRequest) {
       if (away-- > 0) throw new Fault(scene.why ?? 'CORE_UNAVAILABLE', 'away');
       acts.push('told');
@@ -82,7 +82,11 @@ export async function run(scene: Scene) {
     },
   };
   const { acknowledged, lost, released } = scene;
-  const lease = testLease('lease', { acknowledged, lost, released }, runner);
+  const append: Lease['append'] = async (entry) => {
+    if (entry.kind === 'lines') acts.push(`${entry.lines.lines.length} lines`);
+    return false;
+  };
+  const lease = testLease('lease', { acknowledged, lost, released, append }, runner);
   const { timeoutMs = 60_000 } = scene;
   const work = { ...NO_WORK, timeoutMs };
   // timers of AbortSignal.timeout keep no process alive; sockets do in a real runner

@@ -16,8 +16,9 @@ test('a log over the limit is truncated with one marker', async () => {
     async appendLogs(_first: number, sent: readonly { message: string }[]) {
       got.push(...sent.map(({ message }) => message));
     },
+    pauseOf: (_id: string, ms: number) => ms,
   };
-  const lines = openInvocationLog({ lease, log });
+  const lines = openInvocationLog({ lease, id: 'i', log });
   lines.add(Array(40).fill({ ...line, message: 'x'.repeat(RUN_MAX_BYTES / 32) }));
   await lines.flush(never);
   assert.is(got.filter((message) => message === MARKER).length, 1);

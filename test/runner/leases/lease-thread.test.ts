@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../../proto/common/log.ts';
 import {
-  type RenewLeasesRequest,
+  type ReportRunnerRequest,
   RunnerServiceService,
 } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import type { Handlers } from '../../../proto/rpc/local.ts';
@@ -21,7 +21,7 @@ const log = openLog({ role: 'test', level: 'silent' });
 const runner = { runnerId: 'r', instanceId: 'i' };
 const LEASE_MS = 600;
 
-type Answer = (request: RenewLeasesRequest) => string[];
+type Answer = (request: ReportRunnerRequest) => string[];
 
 async function open(answer: Answer = ({ leaseIds }) => leaseIds) {
   await using opened = new AsyncDisposableStack();
@@ -31,10 +31,10 @@ async function open(answer: Answer = ({ leaseIds }) => leaseIds) {
   const others = Object.fromEntries(names.map((name) => [name, notBuilt]));
   const handlers = {
     ...others,
-    async renewLeases(request: RenewLeasesRequest, call: { metadata: Record<string, string> }) {
+    async reportRunner(request: ReportRunnerRequest, call: { metadata: Record<string, string> }) {
       const { leaseIds, browserFailed } = request;
       asked.push({ leaseIds, browserFailed, token: call.metadata['authorization'] });
-      return { leaseIds: answer(request) };
+      return { leaseIds: answer(request), readIds: [] };
     },
   } as unknown as Handlers<typeof RunnerServiceService>;
   const server = new Server();
@@ -48,7 +48,7 @@ async function open(answer: Answer = ({ leaseIds }) => leaseIds) {
   opened.defer(() => server.forceShutdown());
   const failed = Promise.withResolvers<Error>();
   let thread: LeaseThread | undefined;
-  const config = { core, token: 'a token', logLevel: 'silent' } as const;
+  const config = { core, token: 'a token', logLevel: 'silent', coreTls: undefined } as const;
   const leases = openLeases({
     openThread(listener) {
       thread = openLeaseThread({ config, runner, leaseMs: LEASE_MS }, listener);

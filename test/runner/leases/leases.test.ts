@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../../proto/common/log.ts';
+import type { LogAnswers } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import { until } from '../../support/poll.ts';
@@ -18,14 +19,23 @@ const never = new AbortController().signal;
 const SELDOM = { leaseMs: 3_600_000 };
 
 function leasesOf(
-  renewLeases: Runners['renewLeases'],
+  renewLeases: (
+    ...call: Parameters<Runners['reportRunner']>
+  ) => Promise<{ leaseIds: string[]; answers?: LogAnswers; readIds?: string[] }>,
   given: Partial<Given> & { warn?: (message: string) => void } = {},
 ) {
   const over = new AbortController();
   const superseded = new AbortController();
   const onSuperseded = () => superseded.abort();
   const { signal } = over;
-  const clients = { runners: { renewLeases } as Runners };
+  const runners = {
+    reportRunner: async (...call: Parameters<Runners['reportRunner']>) => ({
+      readIds: [],
+      answers: undefined,
+      ...(await renewLeases(...call)),
+    }),
+  };
+  const clients = { runners };
   const times = { leaseMs: 15, now: () => performance.now(), stopped: never };
   const { warn = () => undefined } = given;
   const noted = { ...log, warn: (_fields: unknown, message: string) => warn(message) };
@@ -59,25 +69,33 @@ test('a lease that a renewal does not confirm is lost, the others are kept', asy
   assert.is(scene.leases.held(), 0);
 });
 
-test('no lease is lost while core is unreachable for less than twice its time', async () => {
+test('leases outlive any absence of core, and are presented when it is back', async () => {
   let now = 0;
   let calls = 0;
-  const { promise: many, resolve } = Promise.withResolvers<void>();
+  let isAway = false;
   await using scene = leasesOf(
-    async () => {
+    async ({ leaseIds }) => {
       calls += 1;
-      if (calls === 5) resolve();
-      throw new Fault('CORE_UNAVAILABLE', 'away');
+      if (isAway) throw new Fault('CORE_UNAVAILABLE', 'away');
+      return { leaseIds: leaseIds.filter((id) => id !== 'given up') };
     },
     { now: () => now },
   );
   const held = scene.leases.hold('a');
   scene.leases.acknowledge(['a']);
-  await many;
-  assert.not.ok(held.lost.aborted);
-  now = 31;
-  await once(held.lost, 'abort');
-  assert.match(String(held.lost.reason), /could not be reached/);
+  await held.acknowledged;
+  isAway = true;
+  const [waiting, gone] = [scene.leases.hold('b'), scene.leases.hold('given up')];
+  scene.leases.acknowledge(['b', 'given up']);
+  now = 3_600_000;
+  const before = calls;
+  await until(() => calls > before + 5);
+  assert.not.ok([held, waiting, gone].some(({ lost }) => lost.aborted));
+  isAway = false;
+  await Promise.all([waiting.acknowledged, gone.acknowledged]);
+  assert.not.ok(held.lost.aborted || waiting.lost.aborted);
+  assert.ok(gone.lost.aborted);
+  assert.is(scene.leases.held(), 2);
 });
 
 test('a released lease is still held; a later one is released when it is received', async () => {

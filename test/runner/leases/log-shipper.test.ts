@@ -2,24 +2,24 @@
 import { once } from 'node:events';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { AppendLogsRequest } from '../../../proto/gen/tabern/v1/runners.pb.ts';
+import type { LogLines } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import { openLineLog } from '../../../runner/leases/log-shipper.ts';
 import { testLease, testRunner } from '../../support/runner/lease.ts';
 
 const test = suite('runner/leases/log-shipper');
 const line = { level: 'log', message: 'a', timestamp: 1 } as const;
-type Append = (request: AppendLogsRequest, signal: AbortSignal) => Promise<void>;
+type Append = (request: LogLines, signal: AbortSignal) => Promise<void>;
 
 function logTo(append: Append) {
-  const runners = {
-    async appendLogs(request: AppendLogsRequest, { signal }: { signal: AbortSignal }) {
-      await append(request, signal);
-      return {};
+  const lease = testLease('l', {
+    async append(entry, { signal }) {
+      if (entry.kind !== 'lines') throw new Error('not lines');
+      await append(entry.lines, signal);
+      return false;
     },
-  };
-  const runner = testRunner({ clients: { runners } });
-  return openLineLog({ lease: testLease('l', {}, runner), log: runner.log, delayMs: 100 });
+  });
+  return openLineLog({ lease, id: 'i', log: testRunner().log, delayMs: 100 });
 }
 
 const never = new AbortController().signal;
@@ -74,7 +74,7 @@ for (const [what, append] of [
   ],
   [
     'never answers',
-    (_: AppendLogsRequest, signal: AbortSignal) =>
+    (_: LogLines, signal: AbortSignal) =>
       once(signal, 'abort').then(() => Promise.reject(signal.reason)),
   ],
 ] as [string, Append][]) {

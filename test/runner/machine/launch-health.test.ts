@@ -28,17 +28,23 @@ function openFake() {
 
 test('the newest plain start counts; one with a profile may fail by the profile', async () => {
   const { state, launch } = openFake();
-  using launches = watchLaunches({ launch, log });
-  assert.not(launches.isFailing);
+  let failures = 0;
+  const onFailure = (): void => {
+    failures += 1;
+  };
+  using launches = watchLaunches({ launch, log, onFailure });
+  assert.is(launches.failure, undefined);
   await launches.launch({});
   state.isBroken = true;
   await errorOf(launches.launch({ profileDir: '/a/profile' }));
-  assert.not(launches.isFailing);
+  assert.is(launches.failure, undefined);
+  assert.is(failures, 0);
   await errorOf(launches.launch({ engine: 'chromium' }));
-  assert.ok(launches.isFailing);
+  assert.is(failures, 1);
+  assert.is(launches.failure, 'no Chrome');
   state.isBroken = false;
   await launches.launch({ profileDir: '/a/profile' });
-  assert.not(launches.isFailing);
+  assert.is(launches.failure, undefined);
 });
 
 test('while starts fail, a start is retried until one works', async () => {
@@ -46,9 +52,9 @@ test('while starts fail, a start is retried until one works', async () => {
   using launches = watchLaunches({ launch, log, retryMs: 5 });
   state.isBroken = true;
   await errorOf(launches.launch({}));
-  assert.ok(launches.isFailing);
+  assert.is(launches.failure, 'no Chrome');
   state.isBroken = false;
-  await until(() => !launches.isFailing);
+  await until(() => launches.failure === undefined);
   await until(() => state.closed === 1);
   assert.is(state.started, 1);
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLog } from '../../../proto/common/log.ts';
-import { runnerId } from '../../../runner/machine/runner-id.ts';
+import { storedRunnerId } from '../../../runner/machine/runner-id.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const test = suite('runner/machine/runner-id');
@@ -13,9 +13,9 @@ const silent = openLog({ role: 'test', level: 'silent' });
 
 test('the id is a UUID in a file of mode 0600 and the same at every start', async () => {
   await using dir = tempDirectory();
-  const id = runnerId(dir.path, silent);
+  const id = storedRunnerId(dir.path, silent);
   assert.match(id, UUID);
-  assert.is(runnerId(dir.path, silent), id);
+  assert.is(storedRunnerId(dir.path, silent), id);
   assert.equal(readdirSync(join(dir.path, 'keys')), ['runner.id']);
   assert.is(statSync(join(dir.path, 'keys', 'runner.id')).mode & 0o777, 0o600);
 });
@@ -23,14 +23,14 @@ test('the id is a UUID in a file of mode 0600 and the same at every start', asyn
 test('a file without a UUID is replaced, with a warning', async () => {
   await using dir = tempDirectory();
   const path = join(dir.path, 'keys', 'runner.id');
-  const before = runnerId(dir.path, silent);
+  const before = storedRunnerId(dir.path, silent);
   for (const text of ['', '\0'.repeat(37), before.slice(0, 20), `${before}${before}`]) {
     writeFileSync(path, text);
     const warned: unknown[] = [];
     const log = Object.assign(Object.create(silent), {
       warn: (...of: unknown[]) => warned.push(of),
     });
-    const id = runnerId(dir.path, log);
+    const id = storedRunnerId(dir.path, log);
     assert.match(id, UUID, JSON.stringify(text));
     assert.is.not(id, before);
     assert.is(readFileSync(path, 'utf8').trim(), id);

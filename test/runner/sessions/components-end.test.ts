@@ -20,17 +20,17 @@ test("a warning of a context's save is in the log", async () => {
   const profileDir = join(dir.path, 'profile');
   await mkdir(profileDir);
   const lines: string[] = [];
-  const runners = {
-    async appendSessionLogs({ entries }: { entries: Uint8Array }) {
-      lines.push(zstdDecompressSync(entries).toString());
-      return { full: false };
+  const lease = testLease('lease', {
+    async append(entry) {
+      if (entry.kind === 'chunk') lines.push(zstdDecompressSync(entry.chunk.entries).toString());
+      return false;
     },
-  };
+  });
   const now = Date.now;
   const resources = {
     ...BROWSERS,
     handoffs: NO_HANDOFFS,
-    runner: testRunner({ clients: { runners }, runDir: dir.path, log, now }),
+    runner: testRunner({ runDir: dir.path, log, now }),
   };
   const work = {
     sessionId: 's',
@@ -40,7 +40,7 @@ test("a warning of a context's save is in the log", async () => {
     moreExtensions: [],
     caCertificates: [],
   };
-  const { components, chromeOptions, warn } = componentsOf(work, testLease('lease'), resources);
+  const { components, chromeOptions, warn } = componentsOf(work, lease, resources);
   const context: Context = {
     profileDir,
     persist: true,

@@ -23,6 +23,7 @@ async function save({ exit = 0, upload, saved }: Scene) {
   const warnings: string[] = [];
   const acts: string[] = [];
   const blobs = {
+    beginUpload: async () => ({}),
     async writeBlob(parts: AsyncIterable<{ part: { $case: string } }>) {
       upload?.();
       for await (const { part } of parts) if (part.$case === 'header') acts.push('upload');

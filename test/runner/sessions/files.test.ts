@@ -30,6 +30,7 @@ function keeping(options: Partial<DownloadsOptions> = {}) {
   const warnings: string[] = [];
   const clients = {
     blobs: {
+      beginUpload: async () => ({}),
       async writeBlob(parts: AsyncIterable<{ part?: { $case: string; value: unknown } }>) {
         const bytes: Buffer[] = [];
         for await (const { part } of parts) {

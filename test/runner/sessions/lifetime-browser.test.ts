@@ -19,6 +19,7 @@ import { launchOne, log } from '../browser/lab.ts';
 
 const test = suite('runner/sessions/lifetime-browser');
 const LONG_MS = 1_000_000;
+const TIMES = { connectMs: LONG_MS, idleMs: LONG_MS, graceMs: LONG_MS, returnMs: 0, resumeMs: 0 };
 
 type Wanted = {
   keepAlive?: boolean;
@@ -73,7 +74,7 @@ async function open({ keepAlive = false, timeoutMs = LONG_MS, ...times }: Wanted
     ...BROWSERS,
     chromes: { take: async () => chrome },
     sessionServer: server,
-    times: { connectMs: LONG_MS, idleMs: LONG_MS, graceMs: LONG_MS, returnMs: 0, ...times },
+    times: { ...TIMES, ...times },
   });
   await started;
   const kept = cleanup.move();
@@ -171,7 +172,7 @@ test('on a timeout or a lost Chrome every client gets a code and a reason', asyn
   await using crashed = await open({ keepAlive: true });
   const heard = closing(await crashed.connect());
   crashed.chrome.kill();
-  assert.is(await heard, '1011 the browser has ended');
+  assert.is(await heard, '1011 the browser was lost');
   assert.is((await crashed.ended())?.end, 'ERROR');
 });
 

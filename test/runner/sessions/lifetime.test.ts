@@ -1,7 +1,7 @@
 /** When a session ends: each rule with its counterexample. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openLifetime } from '../../../runner/sessions/lifetime.ts';
+import { openLifetime, type SessionTimes } from '../../../runner/sessions/lifetime.ts';
 
 const life = suite('runner/sessions/lifetime');
 const LONG_MS = 1_000_000;
@@ -9,10 +9,11 @@ const SOON_MS = 5;
 /** Timers of the turn have run by then. */
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-type Scene = { keepAlive?: boolean; connectMs?: number; graceMs?: number; returnMs?: number };
+type Scene = { keepAlive?: boolean } & Partial<Omit<SessionTimes, 'idleMs'>>;
 
 function open({ keepAlive = false, ...given }: Scene = {}) {
-  const times = { connectMs: LONG_MS, graceMs: LONG_MS, returnMs: LONG_MS, ...given };
+  const longest = { connectMs: LONG_MS, graceMs: LONG_MS };
+  const times = { ...longest, returnMs: LONG_MS, resumeMs: LONG_MS, ...given };
   const signals = {
     released: new AbortController(),
     ending: new AbortController(),
@@ -121,23 +122,52 @@ life('a client whose connection broke may come back within a longer time', async
   gone.one.begin(LONG_MS);
   gone.one.clients(1);
   const brokenAt = performance.now();
-  gone.one.clients(0, true);
+  gone.one.clients(0, 'broken');
   assert.is((await gone.one.ended).reason, 'its last client has left');
   assert.ok(performance.now() - brokenAt > 3 * SOON_MS);
 
   using other = open({ graceMs: 0 });
   other.one.begin(20 * SOON_MS);
   other.one.clients(2);
-  other.one.clients(1, true);
+  other.one.clients(1, 'broken');
   other.one.clients(0); // this one has left, the other one is still awaited
   assert.is((await other.one.ended).reason, 'session timed out');
 
   using back = open({ graceMs: 0 });
   back.one.begin(LONG_MS);
   back.one.clients(1);
-  back.one.clients(0, true);
+  back.one.clients(0, 'broken');
   back.one.clients(1);
   back.one.clients(0); // it has come back, and has left
+  assert.is((await back.one.ended).reason, 'its last client has left');
+});
+
+life('a connection that may be resumed is awaited for the longer of both times', async () => {
+  for (const times of [
+    { returnMs: 0, resumeMs: 4 * SOON_MS },
+    { returnMs: 4 * SOON_MS, resumeMs: 0 },
+  ]) {
+    using gone = open({ graceMs: 0, ...times });
+    gone.one.begin(LONG_MS);
+    gone.one.clients(1);
+    const brokenAt = performance.now();
+    gone.one.clients(0, 'held');
+    gone.one.clients(0); // it has been ended, and its client may still connect anew
+    assert.is((await gone.one.ended).reason, 'its last client has left');
+    assert.ok(performance.now() - brokenAt > 3 * SOON_MS);
+  }
+  using other = open({ graceMs: 0, returnMs: 0 });
+  other.one.begin(20 * SOON_MS);
+  other.one.clients(2);
+  other.one.clients(1, 'held');
+  other.one.clients(0, 'broken');
+  assert.is((await other.one.ended).reason, 'session timed out', 'the first one is awaited');
+  using back = open({ graceMs: 0 });
+  back.one.begin(LONG_MS);
+  back.one.clients(1);
+  back.one.clients(0, 'held');
+  back.one.clients(1);
+  back.one.clients(0);
   assert.is((await back.one.ended).reason, 'its last client has left');
 });
 

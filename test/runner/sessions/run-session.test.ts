@@ -92,7 +92,7 @@ async function run({ take, start = () => true, before = [], ...scene }: Scene) {
         return { [Symbol.dispose]: () => void acts.push(`${signingKey} out`) };
       },
     },
-    times: { connectMs: 1_000_000, idleMs: 1_000_000, graceMs: 0, returnMs: 0 },
+    times: { connectMs: 1_000_000, idleMs: 1_000_000, graceMs: 0, returnMs: 0, resumeMs: 0 },
   };
   const acknowledged = scene.acknowledged?.then(() => void acts.push('known'));
   const { lost, released } = signals;

@@ -7,7 +7,7 @@ import { newId } from '../../../core/common/ids.ts';
 import type { Topic } from '../../../core/store/messages.ts';
 import { emitEvent, type NewEvent } from '../../../core/store/operations/events.ts';
 import { openDatabase } from '../../../core/store/sqlite/engine/open.ts';
-import { run } from '../../../core/store/sqlite/engine/steps.ts';
+import { later, run } from '../../../core/store/sqlite/engine/steps.ts';
 import type { Tx } from '../../../core/store/sqlite/engine/transaction.ts';
 import { allOps } from '../../../core/store/sqlite/ops.ts';
 import { eventStatements } from '../../../core/store/sqlite/webhooks/events.ts';
@@ -33,7 +33,7 @@ export function bareStore(durability: 'full' | 'normal' = 'normal'): BareStore {
   const { db } = open;
   const listeners = new Map<Topic, Set<() => void>>();
   const woken = new Set<Topic>();
-  const tx: Tx = { db, wake: (topic) => void woken.add(topic), crashPoint: () => {} };
+  const tx: Tx = { db, wake: (topic) => void woken.add(topic), crashPoint: () => {}, later };
   const commit = <T>(run: () => T): T => {
     woken.clear();
     const value = db.transaction(run).immediate();

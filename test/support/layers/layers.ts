@@ -31,6 +31,7 @@ const ARROWS: Record<string, readonly string[]> = {
   gateway: ['gateway', 'proto'],
   runner: ['runner', 'proto'],
   'runner/sdk': ['runner/sdk'],
+  'runner/resume': ['runner/resume'],
   'runner/host': ['runner/host', 'runner/sdk'],
   'gateway/web/console': ['gateway/web/console'],
   test: ROOTS,
@@ -39,7 +40,7 @@ const ARROWS: Record<string, readonly string[]> = {
 const ROLE_TABLES = /^gateway\/cli\/.+\.ts$/;
 const ROLES = new RegExp(
   [
-    String.raw`^core/(?:main|maintenance/(?:doctor|backup/(?:offline|restore)))\.ts$`,
+    String.raw`^core/(?:main|maintenance/(?:doctor|move|backup/(?:offline|restore)))\.ts$`,
     String.raw`^runner/(?:main|machine/doctor|cli/[^/]+)\.ts$`,
   ].join('|'),
 );
@@ -47,11 +48,13 @@ const ROLES = new RegExp(
 /** Folder -> the only place that may import from it: its interface to all others. */
 const INNER: Record<string, string> = {
   'core/store/sqlite': 'core/store',
+  'core/store/postgres': 'core/store',
 };
 
 /** Package -> the only places that may import it. */
 const OWNERS: Record<string, readonly string[]> = {
   'better-sqlite3': ['core/store/sqlite/'],
+  postgres: ['core/store/postgres/'],
   koa: ['gateway/'],
   '@koa/router': ['gateway/'],
   piscina: [
@@ -64,14 +67,17 @@ const OWNERS: Record<string, readonly string[]> = {
   esbuild: ['runner/builds/bundle/', 'gateway/packaging/'],
   ws: ['runner/sessions/', 'gateway/'],
   undici: ['gateway/webhooks/'],
+  aws4fetch: ['core/files/s3/'],
   '@hpke/core': ['proto/sealing/'],
+  '@peculiar/x509': ['gateway/cli/operator/issue.ts'],
 };
 /**
- * Files whose npm packages are counted: `sdk` is carried by a user's bundle, `host` runs beside a
- * tenant's code.
+ * Files whose npm packages are counted: `sdk` and `resume` are carried by a user's program, `host`
+ * runs beside a tenant's code.
  */
 const PACKAGES: Record<string, readonly string[]> = {
   'runner/sdk': [],
+  'runner/resume': [],
   'runner/host': ['piscina'],
 };
 

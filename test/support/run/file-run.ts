@@ -4,8 +4,10 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { tmpdir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { memoryDirectory, removeTemporaryFiles, temporaryFiles } from './memory.ts';
 import type { Report } from './uvu.ts';
 
 const STRICT = fileURLToPath(new URL('./strict.ts', import.meta.url));
@@ -25,9 +27,21 @@ const DRAIN_MS = 2_000;
 /** Of what one file prints; the rest is cut, so that an endless loop cannot fill memory. Ours. */
 const OUTPUT_MAX_BYTES = 4 << 20;
 
+/** How a file is run. */
+export type FileRun = {
+  limitMs: number;
+  /** At the size of `--all`. */
+  isWhole: boolean;
+  /** Its temporary files are not in memory. */
+  isOnDisk: boolean;
+};
+
 /** `problems` is empty when the file is green; `output` is all that it printed. */
 export type FileResult = {
   file: string;
+  isWhole: boolean;
+  /** It is larger in a whole run. */
+  isSized: boolean;
   passed: number;
   failed: number;
   problems: string[];
@@ -43,21 +57,25 @@ const groups = new Set<number>();
 /** Ends all running files: called when the runner is stopped. */
 export function killAll(): void {
   for (const group of groups) killGroup(group);
+  removeTemporaryFiles();
 }
 
 /**
  * Runs the file; green only when it left a report in which every test passed, and exited 0 in time.
  */
-export async function runFile(file: string, limitMs: number): Promise<FileResult> {
+export async function runFile(file: string, run: FileRun): Promise<FileResult> {
   const startedAt = performance.now();
+  const temporary = temporaryFiles(run.isOnDisk ? tmpdir() : memoryDirectory());
+  const own = { NODE_COMPILE_CACHE: COMPILE_CACHE, TMPDIR: temporary.path };
   const child = spawn(process.execPath, [STRICT, file], {
-    env: { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE },
+    env: { ...process.env, ...own, ...sizeEnv(run) },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     detached: true,
   });
   const output = collect(child, [1, 2]);
   const reported = collect(child, [3]);
-  const end = await ended(child, limitMs);
+  const end = await ended(child, run.limitMs);
+  await temporary.remove();
   const report = parse(reported());
   const problems = [...(report?.problems ?? []), ...end];
   if (report === undefined) problems.push('ended without a report of its tests');
@@ -67,6 +85,8 @@ export async function runFile(file: string, limitMs: number): Promise<FileResult
   const tookMs = performance.now() - startedAt;
   return {
     file,
+    isWhole: run.isWhole,
+    isSized: report?.isSized ?? false,
     passed: report?.passed ?? 0,
     failed,
     problems,
@@ -75,6 +95,11 @@ export async function runFile(file: string, limitMs: number): Promise<FileResult
     cpuMs: report?.cpuMs ?? 0,
     tests: report?.tests ?? [],
   };
+}
+
+/** Read by test/support/whole.ts. */
+function sizeEnv({ isWhole }: FileRun): NodeJS.ProcessEnv {
+  return { TABERN_TEST_ALL: isWhole ? '1' : undefined };
 }
 
 /** Waits for the process until its limit; then kills the rest of its group. */

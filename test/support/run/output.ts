@@ -74,7 +74,7 @@ function headline(result: FileResult): string {
 /** The headline, what is wrong, and the command that runs the file alone in the same way. */
 function redLines(result: FileResult): string {
   const seed = SEED.exec(result.output)?.[1];
-  const all = process.env['TABERN_TEST_ALL'] === '1' ? '--all ' : '';
+  const all = result.isWhole ? '--all ' : '';
   const command = `${seed ? `${seed} ` : ''}node test/run.ts ${all}${nameOf(result.file)}`;
   return [headline(result), ...result.problems, `alone: ${command}`].join('\n      ');
 }

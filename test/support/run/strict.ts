@@ -13,16 +13,25 @@ const REPORT_FD = 3;
 /** Of the times in /proc, on every machine that Node runs on. */
 const TICK_MS = 10;
 const counting = new URL('./uvu.ts', import.meta.url).href;
+const sizes = new URL('../whole.ts', import.meta.url).href;
+/** Whether the file is larger in a whole run. */
+let isSized = false;
 
 registerHooks({
   resolve(specifier, context, next) {
-    if (specifier !== 'uvu' || context.parentURL === counting) return next(specifier, context);
+    if (specifier !== 'uvu' || context.parentURL === counting) {
+      const found = next(specifier, context);
+      isSized ||= found.url === sizes;
+      return found;
+    }
     return { url: counting, format: 'module-typescript', shortCircuit: true };
   },
 });
 
 const { report } = await import(counting);
-process.on('exit', () => writeSync(REPORT_FD, JSON.stringify({ ...report(), cpuMs: cpuMs() })));
+process.on('exit', () => {
+  writeSync(REPORT_FD, JSON.stringify({ ...report(), isSized, cpuMs: cpuMs() }));
+});
 await import(pathToFileURL(resolve(process.argv[2] ?? '')).href);
 
 /**

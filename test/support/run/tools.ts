@@ -18,17 +18,30 @@ const TOOLS: Readonly<Record<string, string>> = {
   curl: 'curl',
   nginx: 'nginx',
   openssl: 'openssl',
+  pgbouncer: 'pgbouncer',
+  'postgresql-15': '/usr/lib/postgresql/15/bin/postgres',
   procps: 'pgrep',
   'python3-requests': '/var/lib/dpkg/info/python3-requests.list',
   'python3-venv': '/var/lib/dpkg/info/python3-venv.list',
   systemd: 'systemd-analyze',
+  // an S3 server (test/support/servers/s3.ts)
+  memcached: 'memcached',
+  'swift-account': 'swift-account-server',
+  'swift-container': 'swift-container-server',
+  'swift-object': 'swift-object-server',
+  'swift-proxy': 'swift-proxy-server',
 };
 /**
- * Of the bare machine (bare.sh), which root alone can make, and of the image (image.ts). runc,
- * because crun refuses cgroups in hybrid mode.
+ * Of the bare machine (bare.sh), which root alone can make, of the image (image.ts) and of the
+ * chart. runc, because crun refuses cgroups in hybrid mode.
  */
 const TOOLS_OF_ROOT: Readonly<Record<string, string>> = {
   debootstrap: 'debootstrap',
+  // for the chart of Kubernetes, which is rendered by Go's own templates
+  'golang-go': 'go',
+  'golang-github-masterminds-sprig-dev':
+    '/var/lib/dpkg/info/golang-github-masterminds-sprig-dev.list',
+  'golang-gopkg-yaml.v3-dev': '/var/lib/dpkg/info/golang-gopkg-yaml.v3-dev.list',
   podman: 'podman',
   'podman-compose': 'podman-compose',
   runc: 'runc',

@@ -17,8 +17,11 @@ export type Outcomes = {
   tests: { name: string; tookMs: number }[];
 };
 
-/** What strict.ts writes: the outcomes, and the CPU time of the file's processes. */
-export type Report = Outcomes & { cpuMs: number };
+/**
+ * What strict.ts writes: the outcomes, whether the file is larger in a whole run, and the CPU time
+ * of its processes.
+ */
+export type Report = Outcomes & { isSized: boolean; cpuMs: number };
 
 type TestState = 'not run' | 'started' | 'passed' | 'failed';
 type TestRecord = { name: string; state: TestState; tookMs: number };

@@ -17,6 +17,7 @@ import type { BuildDeps } from '../../../runner/builds/build.ts';
 import { openInstalled } from '../../../runner/builds/install/cache.ts';
 import { runBuild } from '../../../runner/builds/run-build.ts';
 import { openJail } from '../../../runner/jail/open.ts';
+import type { Lease } from '../../../runner/leases/lease.ts';
 import { notBuilt } from '../wire.ts';
 import { testLease, testRunner } from './lease.ts';
 import { directory } from './project.ts';
@@ -44,12 +45,6 @@ function core(archive: Buffer, awayMs: number) {
   const stored: Buffer[] = [];
   let firstAt: number | undefined;
   const runners: Partial<Handlers<typeof SERVICES.runners>> = {
-    async appendLogs({ leaseId, first, lines: given }) {
-      assert.is(leaseId, LEASE);
-      assert.is(first, lines.length, 'lines are numbered without a gap');
-      lines.push(...given.map(({ level, message }) => `${level} ${message}`));
-      return {};
-    },
     async completeBuild({ outcome }) {
       const isFirst = firstAt === undefined;
       firstAt ??= performance.now();
@@ -59,7 +54,19 @@ function core(archive: Buffer, awayMs: number) {
       return { accepted: true };
     },
   };
+  const append: Lease['append'] = async (entry) => {
+    if (entry.kind !== 'lines') throw new Error('not lines');
+    const { leaseId, first, lines: given } = entry.lines;
+    assert.is(leaseId, LEASE);
+    assert.is(first, lines.length, 'lines are numbered without a gap');
+    lines.push(...given.map(({ level, message }) => `${level} ${message}`));
+    return false;
+  };
   const blobs: Handlers<typeof SERVICES.blobs> = {
+    beginUpload: async () => ({ upload: undefined }),
+    signUpload: notBuilt,
+    commitUpload: notBuilt,
+    abortUpload: notBuilt,
     async *readBlob() {
       for (let at = 0; at < archive.length; at += 65_536) {
         yield { chunk: archive.subarray(at, at + 65_536) };
@@ -83,7 +90,7 @@ function core(archive: Buffer, awayMs: number) {
     runners: local(SERVICES.runners, { ...rest, ...runners } as never, { onError }),
     blobs: local(SERVICES.blobs, blobs, { onError }),
   } as Clients;
-  return { clients, lines, ends, stored };
+  return { clients, append, lines, ends, stored };
 }
 
 type Change = Partial<Pick<BuildDeps, 'hosts' | 'installed'>> & {
@@ -122,7 +129,7 @@ export async function build(folder: string, change: Change = {}) {
   const stopped = change.stopped ?? AbortSignal.timeout(120_000);
   const runner = testRunner({ clients: seen.clients, runDir: runDirectory, stopped });
   const deps = { runner, hosts, jail, installed, env };
-  await runBuild(work, testLease(LEASE, {}, runner), deps);
+  await runBuild(work, testLease(LEASE, { append: seen.append }, runner), deps);
   const { user, system } = process.threadCpuUsage(began);
   assert.is(seen.ends.length, 1, 'one report');
   assert.equal(readdirSync(join(runDirectory, 'builds')), [], 'nothing is left');

@@ -17,6 +17,7 @@ export function testRunner(
     runDir: '/nonexistent',
     log: silent,
     now: Date.now,
+    draining: never,
     ending: never,
     stopped: never,
     ...given,
@@ -28,11 +29,18 @@ type Given = {
   acknowledged?: Promise<void> | undefined;
   lost?: AbortSignal | undefined;
   released?: AbortSignal | undefined;
+  /** Core's answer to a part of a log: whether the log is full. */
+  append?: Lease['append'];
 };
 
 export function testLease(
   id: string,
-  { acknowledged = Promise.resolve(), lost = never, released = never }: Given = {},
+  {
+    acknowledged = Promise.resolve(),
+    lost = never,
+    released = never,
+    append = async () => false,
+  }: Given = {},
   runner: RunnerContext = testRunner(),
 ): Lease {
   const held = {
@@ -40,6 +48,9 @@ export function testLease(
     acknowledged,
     lost,
     released,
+    append,
+    pauseOf: (_id: string, ms: number) => ms,
+    waitOf: () => 0,
     async report(send: () => Promise<boolean>) {
       await send();
     },

@@ -12,10 +12,11 @@ export type LocalLeases = Leases & {
 export function localLeases(
   options: Omit<Renewals, 'send'> & { onSuperseded(): void; stopped: AbortSignal },
 ): LocalLeases {
-  const { log, onSuperseded, stopped } = options;
+  const { log, leaseMs, onSuperseded, stopped } = options;
   let renewing = Promise.resolve();
   const leases = openLeases({
     log,
+    leaseMs,
     onSuperseded,
     stopped,
     isBrowserFailing: () => false,

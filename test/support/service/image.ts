@@ -51,8 +51,10 @@ export type ComposeService = {
   healthcheck: { interval: string; timeout: string; start_period: string; retries: number };
 };
 
+/** With no variable set. */
 export function composeService(): ComposeService {
-  const file = load(readFileSync(COMPOSE, 'utf8')) as { services: { tabern: ComposeService } };
+  const text = readFileSync(COMPOSE, 'utf8').replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1');
+  const file = load(text) as { services: { tabern: ComposeService } };
   return file.services.tabern;
 }
 

@@ -9,6 +9,7 @@ import { must } from '../../../proto/common/must.ts';
 import { openJudged } from '../judge/judged.ts';
 import { until } from '../poll.ts';
 import { freePort } from '../port.ts';
+import { keepSelfTest, lendSelfTest } from '../runner/self-test-record.ts';
 import { tempDirectory } from '../temp.ts';
 import {
   listeningPorts,
@@ -78,6 +79,7 @@ export async function boot(options: BootOptions = {}): Promise<Stack> {
   const port = await freePort();
   const { apiKey = `svc_test_${crypto.randomUUID()}` } = options;
   if (options.data !== undefined) cpSync(options.data, dataDir, { recursive: true });
+  lendSelfTest(dataDir);
   const tempPath = join(dir.path, 'tmp');
   mkdirSync(tempPath);
   const env = variables({ dataDir, tempPath, port, apiKey }, options);
@@ -92,6 +94,7 @@ export async function boot(options: BootOptions = {}): Promise<Stack> {
     if (!isUp) return;
     isUp = false;
     seen.push(...(await endService(service, signal, STOP_LIMIT_MS)));
+    keepSelfTest(dataDir);
     printed += service.output();
   };
   const leftovers = () => leftOf({ dataDir, tempPath, port, seen, isUp });
@@ -180,8 +183,16 @@ async function bodyOf<T>(answer: Response, path: string): Promise<T> {
   return (text === '' ? undefined : JSON.parse(text)) as T; // the test checks what it reads
 }
 
+/** Each of several gateways behind one address reaches core at a moment of its own. */
+const GATEWAYS_MAX = 4;
+
 async function ownProject(request: Stack['fetch']): Promise<string> {
-  const [project] = await bodyOf<{ id: string }[]>(await request('/v1/projects'), '/v1/projects');
+  const answered = async () => {
+    const answer = await request('/v1/projects');
+    return answer.status !== 503 && answer;
+  };
+  for (let count = 1; count < GATEWAYS_MAX; count += 1) await until(answered);
+  const [project] = await bodyOf<{ id: string }[]>(await until(answered), '/v1/projects');
   return must(project, 'the project of the key').id;
 }
 

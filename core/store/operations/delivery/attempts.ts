@@ -34,24 +34,38 @@ export type ReportedDelivery = {
 };
 
 /** The state of one webhook over a batch of reports; written once, at the end of the batch. */
-export type BatchTotals = FailureStreak & Pace & { webhookId: string; status: string };
+export type BatchTotals = FailureStreak &
+  Pace & { webhookId: string; status: SubscriptionState['status'] };
+
+type ReportedAttempt = {
+  attemptId: number;
+  deliveryId: number;
+  endedAt: number | null;
+  outcome: string | null;
+};
+
+/** The next state of a delivery, `delivered` among them. */
+export type Settled = Omit<Next, 'state'> & {
+  deliveryId: number;
+  state: Next['state'] | 'delivered';
+};
 
 export type ReportStatements = {
-  /** The attempt, when it is of that delivery. */
-  attempt(
-    attemptId: number,
-    deliveryId: number,
-  ): Read<{ endedAt: number | null; outcome: string | null } | undefined>;
-  delivery(deliveryId: number): Read<ReportedDelivery | undefined>;
-  subscription(deliveryId: number): Read<SubscriptionState | undefined>;
-  endAttempt(end: AttemptEnd, at: number): void;
+  /** The attempts that are of those deliveries, with their deliveries. */
+  reported(
+    ends: readonly Pick<AttemptEnd, 'attemptId' | 'deliveryId'>[],
+  ): Read<(ReportedAttempt & ReportedDelivery)[]>;
+  subscriptions(
+    deliveryIds: readonly number[],
+  ): Read<(SubscriptionState & { deliveryId: number })[]>;
+  endAttempts(ends: readonly AttemptEnd[], at: number): void;
   removeAttempt(attemptId: number): void;
-  setDelivered(deliveryId: number, tries: number, at: number): void;
   /** `at`: when it was done, where that is its end. */
-  setState(next: Next & { deliveryId: number; at: number }): void;
+  setStates(states: readonly Settled[], at: number): void;
   /** The sender of a cancelled delivery needs no notice of it any more. */
   setNoticed(deliveryId: number): void;
-  totals(webhookId: string): Read<BatchTotals | undefined>;
+  /** Of the webhooks of the deliveries. */
+  totals(deliveryIds: readonly number[]): Read<BatchTotals[]>;
   /** Writes them, and the webhook's next due time. */
   saveTotals(totals: BatchTotals): void;
   /** After five days of failure: its pending deliveries are skipped. Returns their number. */
@@ -66,11 +80,21 @@ export type ReportStatements = {
   lastTime(): Read<number>;
 };
 
-/** The state that the reports of one batch share. */
+/**
+ * What the reports of one batch share: rows as they are after the reports that were examined, and
+ * what is written at the end of the batch.
+ */
 type Batch = {
   at: number;
   rule: Rule;
+  attempts: Map<number, ReportedAttempt>;
+  deliveries: Map<number, ReportedDelivery>;
+  subscriptions: Map<number, SubscriptionState>;
   totals: Map<string, BatchTotals>;
+  /** Webhooks whose totals changed. */
+  changed: Set<BatchTotals>;
+  ended: AttemptEnd[];
+  settled: Map<number, Settled>;
   days: Map<string, CountedDay>;
 };
 /** What the reports of one webhook add to its day. */
@@ -82,20 +106,50 @@ type Report = Omit<Parameters<DeliveryOps['reportAttempts']>[0], 'next'>;
 export function* recordReports(
   sql: ReportStatements,
   tx: Transaction,
-  { ends, at, rule }: Report,
+  report: Report,
 ): Steps<string[]> {
-  const batch: Batch = { at, rule, totals: new Map(), days: new Map() };
+  const batch = yield* batchOf(sql, report);
   const disabled: string[] = [];
-  for (const end of ends) {
+  for (const end of report.ends) {
     const webhookId = yield* recordOne(sql, end, batch);
     if (webhookId !== undefined) disabled.push(webhookId);
   }
-  for (const totals of batch.totals.values()) sql.saveTotals(totals);
-  for (const [webhookId, counts] of batch.days) sql.countDay(webhookId, at, counts);
+  write(sql, batch);
+  for (const totals of batch.changed) sql.saveTotals(totals);
+  for (const [webhookId, counts] of batch.days) sql.countDay(webhookId, batch.at, counts);
   tx.crashPoint('report-attempts');
   // A place is free, or a delivery is due again: waiting senders may claim.
   tx.wake('deliveries');
   return disabled;
+}
+
+function* batchOf(sql: ReportStatements, { ends, at, rule }: Report): Steps<Batch> {
+  const idsOf = (some: AttemptEnd[]) => [...new Set(some.map(({ deliveryId }) => deliveryId))];
+  const ids = idsOf(ends);
+  const failed = idsOf(ends.filter(({ outcome }) => outcome !== 'ok'));
+  const reading = sql.reported(ends);
+  const subscribed = sql.subscriptions(failed);
+  const counted = sql.totals(ids);
+  const [reported, subscriptions, totals] = [yield* reading, yield* subscribed, yield* counted];
+  return {
+    at,
+    rule,
+    attempts: new Map(reported.map((one) => [one.attemptId, one])),
+    deliveries: new Map(reported.map((one) => [one.deliveryId, one])),
+    subscriptions: new Map(subscriptions.map((one) => [one.deliveryId, one])),
+    totals: new Map(totals.map((one) => [one.webhookId, one])),
+    changed: new Set(),
+    ended: [],
+    settled: new Map(),
+    days: new Map(),
+  };
+}
+
+/** Before a statement that reads what the reports changed. */
+function write(sql: ReportStatements, { at, ended, settled }: Batch): void {
+  if (ended.length > 0) sql.endAttempts(ended.splice(0), at);
+  if (settled.size > 0) sql.setStates([...settled.values()], at);
+  settled.clear();
 }
 
 /** Records one report; returns the webhook if the report disabled it. */
@@ -105,18 +159,19 @@ function* recordOne(
   batch: Batch,
 ): Steps<string | undefined> {
   const { deliveryId, outcome } = end;
-  const attempt = yield* sql.attempt(end.attemptId, deliveryId);
+  const attempt = batch.attempts.get(end.attemptId);
   if (!attempt || (attempt.endedAt !== null && attempt.outcome !== 'interrupted')) {
     return undefined;
   }
-  const found = must(yield* sql.delivery(deliveryId), 'delivery');
+  const found = must(batch.deliveries.get(deliveryId), 'delivery');
   const isCurrent = found.state === 'in_flight' && found.claimSeq === end.claimSeq;
   if (!isCurrent) sql.setNoticed(deliveryId);
   if (outcome === 'unsent') {
-    if (isCurrent) yield* handBack(sql, end, found, batch);
+    if (isCurrent) handBack(sql, end, found, batch);
     return undefined;
   }
-  sql.endAttempt(end, batch.at);
+  Object.assign(attempt, { endedAt: batch.at, outcome });
+  batch.ended.push(end);
   const isSuccess = outcome === 'ok' && DELIVERY[found.state].includes('delivered');
   if (!isCurrent && !isSuccess) return undefined;
   return yield* settle(sql, end, { found, isCurrent }, batch);
@@ -131,45 +186,58 @@ function* settle(
 ): Steps<string | undefined> {
   const { deliveryId } = end;
   const { webhookId, tries, isTest } = found;
-  const totals = yield* totalsOf(sql, webhookId, batch);
+  const totals = totalsOf(webhookId, batch);
   const disables = isTest === 0 && count(totals, found, end, batch);
   const day = isTest ? newDay() : dayOf(webhookId, batch);
   countAttempt(day, end);
-  if (disables) day.lost += yield* sql.disable(webhookId, batch.at);
+  if (disables) {
+    write(sql, batch);
+    day.lost += yield* sql.disable(webhookId, batch.at);
+  }
   if (end.outcome === 'ok') {
-    sql.setDelivered(deliveryId, tries + (isCurrent ? 1 : 0), batch.at);
+    const delivered = { state: 'delivered', reason: null, due: null } as const;
+    setState({ deliveryId, ...delivered, tries: tries + (isCurrent ? 1 : 0) }, batch);
     return undefined;
   }
-  const subscription = must(yield* sql.subscription(deliveryId), 'webhook');
-  const next = afterFailure(end, tries + 1, batch.at, subscription);
+  const next = afterFailure(end, tries + 1, batch.at, subscriptionOf(deliveryId, totals, batch));
   if (isLost(next)) day.lost += 1;
-  sql.setState({ ...next, deliveryId, at: batch.at });
+  setState({ deliveryId, ...next }, batch);
   return disables ? webhookId : undefined;
 }
 
 /** No byte was sent: pending again at once, without its attempt. */
-function* handBack(
+function handBack(
   sql: ReportStatements,
   { deliveryId, attemptId }: AttemptEnd,
   { webhookId, tries }: ReportedDelivery,
   batch: Batch,
-): Steps<void> {
+): void {
   sql.removeAttempt(attemptId);
-  const subscription = must(yield* sql.subscription(deliveryId), 'webhook');
-  sql.setState({ ...again(tries, batch.at, subscription), deliveryId, at: batch.at });
-  yield* totalsOf(sql, webhookId, batch);
+  batch.attempts.delete(attemptId);
+  const totals = totalsOf(webhookId, batch);
+  const next = again(tries, batch.at, subscriptionOf(deliveryId, totals, batch));
+  setState({ deliveryId, ...next }, batch);
 }
 
-function* totalsOf(
-  sql: ReportStatements,
-  webhookId: string,
-  { totals }: Batch,
-): Steps<BatchTotals> {
-  const known = totals.get(webhookId);
-  if (known) return known;
-  const read = must(yield* sql.totals(webhookId), 'webhook');
-  totals.set(webhookId, read);
-  return read;
+function setState(settled: Settled, { deliveries, settled: all }: Batch): void {
+  const { deliveryId, state, tries } = settled;
+  Object.assign(must(deliveries.get(deliveryId), 'delivery'), { state, tries });
+  all.set(deliveryId, settled);
+}
+
+/** The batch may have disabled its webhook. */
+function subscriptionOf(
+  deliveryId: number,
+  { status }: BatchTotals,
+  { subscriptions }: Batch,
+): SubscriptionState {
+  return { ...must(subscriptions.get(deliveryId), 'webhook'), status };
+}
+
+function totalsOf(webhookId: string, { totals, changed }: Batch): BatchTotals {
+  const found = must(totals.get(webhookId), 'webhook');
+  changed.add(found);
+  return found;
 }
 
 function newDay(): CountedDay {

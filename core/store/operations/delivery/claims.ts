@@ -3,6 +3,7 @@
  * attempts.ts ends an attempt. The claim is the lock: any number of senders may claim concurrently.
  * An attempt's row is on disk before its request is sent, so every attempt is recorded.
  */
+import { must } from '../../../../proto/common/must.ts';
 import { BURST_MS, capOf, pacedAfter, tokensOf } from '../../../delivery/rate.ts';
 import {
   afterInterruption,
@@ -34,7 +35,6 @@ export type PendingDelivery = {
   id: number;
   eventId: string;
   type: string;
-  body: Uint8Array;
   tries: number;
   generation: number;
   claimSeq: number;
@@ -48,28 +48,35 @@ export type LostDelivery = SubscriptionState & {
 };
 
 type Trigger = 'event' | 'manual' | 'retry';
+type Secret = { seq: number; sealed: Uint8Array };
+
+export type TakenDelivery = {
+  deliveryId: number;
+  claimSeq: number;
+  n: number;
+  trigger: Trigger;
+  endpoint: string;
+  /** The sequence numbers of its secrets, newest first. */
+  signedBy: readonly number[];
+};
 
 export type ClaimStatements = {
   /** Webhooks with a delivery to send now, the least recently served first. */
   due(wanted: { at: number; perProjectMax: number; slackMs: number }): Read<DueWebhook[]>;
-  /** Due deliveries of the webhook, the first due first. */
-  pending(webhookId: string, at: number, max: number): Read<PendingDelivery[]>;
-  take(deliveryId: number, claimSeq: number, wanted: Sender & { leaseUntil: number }): void;
-  /** Gives its id. */
-  startAttempt(attempt: {
-    deliveryId: number;
-    n: number;
-    trigger: Trigger;
-    endpoint: string;
-    at: number;
-    signedAtS: number;
-    /** The sequence numbers of its secrets, newest first. */
-    signedBy: readonly number[];
-  }): Read<number>;
+  /** Due deliveries of the webhooks, the first due first. */
+  pending(
+    wanted: readonly { webhookId: string; max: number }[],
+    at: number,
+  ): Read<(PendingDelivery & { webhookId: string })[]>;
+  /** In flight with the sender; their attempts begin. In any order. */
+  take(
+    taken: readonly TakenDelivery[],
+    wanted: ClaimWanted,
+  ): Read<{ deliveryId: number; attemptId: number; body: Uint8Array }[]>;
   /** The webhook is the most recently served; its next due time is computed anew. */
   setServed(webhookId: string, pacedUntil: number): void;
-  /** The live ones, newest first. */
-  secrets(webhookId: string, at: number): Read<{ seq: number; sealed: Uint8Array }[]>;
+  /** The live ones of the webhooks, newest first. */
+  secrets(webhookIds: readonly string[], at: number): Read<(Secret & { webhookId: string })[]>;
   nextDue(wanted: { at: number; slackMs: number }): Read<number | null>;
   /** Deleted webhooks with an attempt of the sender in flight, of which it was not informed. */
   gone(sender: Sender & { at: number }): Read<string[]>;
@@ -88,14 +95,26 @@ export function* claimDeliveries(
   tx: Transaction,
   wanted: ClaimWanted,
 ): Steps<Claimed> {
-  yield* releaseLost(sql, wanted);
-  const secrets: Claimed['secrets'] = {};
-  const claims = wanted.max > 0 ? yield* claimAll(sql, wanted, secrets) : [];
-  if (claims.length > 0) tx.crashPoint('claim-deliveries');
-  const { at, ratePerS, signedAtS } = wanted;
-  const nextDue = yield* sql.nextDue({ at, slackMs: slackMs(ratePerS) });
-  return { claims, signedAtS, secrets, nextDue, gone: yield* goneOf(sql, wanted) };
+  const { at, max, perProjectMax, ratePerS, signedAtS } = wanted;
+  const dueNow = () => sql.due({ at, perProjectMax, slackMs: slackMs(ratePerS) });
+  const lost = sql.lost(wanted);
+  const [due, gone] = [max > 0 ? dueNow() : undefined, sql.gone(wanted)];
+  const released = releaseLost(sql, yield* lost, wanted);
+  // again, where released deliveries are due now
+  const webhooks = due && (yield* released > 0 ? dueNow() : due);
+  const claimed: Claimed = { claims: [], signedAtS, secrets: {}, nextDue: null, gone: [] };
+  if (webhooks && webhooks.length > 0) yield* claimAll(sql, tx, webhooks, { wanted, claimed });
+  if (claimed.claims.length > 0) tx.crashPoint('claim-deliveries');
+  tx.later(sql.nextDue({ at, slackMs: slackMs(ratePerS) }), (nextDue) => {
+    claimed.nextDue = nextDue;
+  });
+  claimed.gone = yield* gone;
+  // The sender is informed once of each.
+  if (claimed.gone.length > 0) sql.setInformed(wanted.senderId);
+  return claimed;
 }
+
+type Claiming = { wanted: ClaimWanted; claimed: Claimed };
 
 /**
  * Claims due deliveries, in turns, within the limits of each webhook and of its project. Adds the
@@ -103,69 +122,96 @@ export function* claimDeliveries(
  */
 function* claimAll(
   sql: ClaimStatements,
-  wanted: ClaimWanted,
-  secrets: Claimed['secrets'],
-): Steps<ClaimedRow[]> {
-  const { at, max, perProjectMax, ratePerS } = wanted;
-  const claims: ClaimedRow[] = [];
+  tx: Transaction,
+  webhooks: DueWebhook[],
+  { wanted, claimed }: Claiming,
+): Steps<void> {
+  const { at, max, perProjectMax } = wanted;
+  const open = webhooks.map((webhook) => ({ ...webhook, max: mostOf(webhook, wanted) }));
+  const some = open.filter((webhook) => webhook.max > 0);
+  const ids = some.map(({ id }) => id);
+  const wantedOf = some.map(({ id, max }) => ({ webhookId: id, max }));
+  const [reading, secrets] = [sql.pending(wantedOf, at), sql.secrets(ids, at)];
+  const pending = Map.groupBy(yield* reading, ({ webhookId }) => webhookId);
+  const secretsOf = Map.groupBy(yield* secrets, ({ webhookId }) => webhookId);
   const ofProject = new Map<string, number>();
-  for (const webhook of yield* sql.due({ at, perProjectMax, slackMs: slackMs(ratePerS) })) {
-    const { projectId, projectInFlight, inFlight, pacedUntil } = webhook;
-    const taken = ofProject.get(projectId) ?? 0;
+  const taken: TakenDelivery[] = [];
+  const served: [id: string, pacedUntil: number][] = [];
+  for (const webhook of some) {
+    const { id, projectId, projectInFlight, pacedUntil } = webhook;
+    const ofOthers = ofProject.get(projectId) ?? 0;
     const free = Math.min(
-      capOf(webhook) - inFlight,
-      tokensOf(pacedUntil, at, ratePerS),
-      perProjectMax - projectInFlight - taken,
-      max - claims.length,
+      webhook.max,
+      perProjectMax - projectInFlight - ofOthers,
+      max - claimed.claims.length,
     );
     if (free <= 0) continue;
-    secrets[webhook.id] = yield* sql.secrets(webhook.id, at);
-    const signedBy = (secrets[webhook.id] ?? []).map(({ seq }) => seq);
-    const some = yield* claimOf(sql, { ...webhook, free, signedBy }, wanted);
-    ofProject.set(projectId, taken + some.length);
-    claims.push(...some);
+    const signing = (secretsOf.get(id) ?? []).map(({ seq, sealed }) => ({ seq, sealed }));
+    claimed.secrets[id] = signing;
+    const rows = (pending.get(id) ?? []).slice(0, free);
+    const signedBy = signing.map(({ seq }) => seq);
+    taken.push(...rows.map((row) => takenOf(row, webhook, signedBy)));
+    claimed.claims.push(...rows.map((row) => claimOf(row, webhook)));
+    ofProject.set(projectId, ofOthers + rows.length);
+    const pace = { count: rows.length, ratePerS: wanted.ratePerS };
+    served.push([id, pacedAfter(pacedUntil, at, pace)]);
   }
-  return claims;
+  if (taken.length > 0) tx.later(sql.take(taken, wanted), (all) => fill(claimed.claims, all));
+  for (const [id, pacedUntil] of served) sql.setServed(id, pacedUntil);
 }
 
-/** Claims up to `free` due deliveries of one webhook. */
-function* claimOf(
-  sql: ClaimStatements,
-  webhook: DueWebhook & { free: number; signedBy: readonly number[] },
-  wanted: ClaimWanted,
-): Steps<ClaimedRow[]> {
-  const { at, ratePerS, signedAtS } = wanted;
-  const { id: webhookId, endpoint, free, signedBy } = webhook;
-  const claims: ClaimedRow[] = [];
-  for (const row of yield* sql.pending(webhookId, at, free)) {
-    const { id: deliveryId, eventId, body } = row;
-    const n = (row.lastAttempt ?? 0) + 1;
-    const claimSeq = row.claimSeq + 1;
-    sql.take(deliveryId, claimSeq, wanted);
-    const trigger = triggerOf(row, n);
-    const attempt = { deliveryId, n, trigger, endpoint, at, signedAtS, signedBy };
-    const attemptId = yield* sql.startAttempt(attempt);
-    claims.push({ deliveryId, claimSeq, attemptId, n, webhookId, endpoint, eventId, body });
-  }
-  const taken = { count: claims.length, ratePerS };
-  sql.setServed(webhookId, pacedAfter(webhook.pacedUntil, at, taken));
-  return claims;
+/** Of one webhook, whatever the others of its project have. */
+function mostOf(webhook: DueWebhook, { at, max, perProjectMax, ratePerS }: ClaimWanted): number {
+  return Math.min(
+    capOf(webhook) - webhook.inFlight,
+    tokensOf(webhook.pacedUntil, at, ratePerS),
+    perProjectMax - webhook.projectInFlight,
+    max,
+  );
 }
 
-/** Webhooks that were deleted under this sender's attempts. The sender is informed once of each. */
-function* goneOf(sql: ClaimStatements, wanted: ClaimWanted): Steps<string[]> {
-  const gone = yield* sql.gone(wanted);
-  if (gone.length > 0) sql.setInformed(wanted.senderId);
-  return gone;
+function takenOf(
+  row: PendingDelivery,
+  { endpoint }: DueWebhook,
+  signedBy: readonly number[],
+): TakenDelivery {
+  const n = numberOf(row);
+  const attempt = { n, trigger: triggerOf(row, n), endpoint, signedBy };
+  return { deliveryId: row.id, claimSeq: row.claimSeq + 1, ...attempt };
+}
+
+/** Without what its attempt gets from the database. */
+function claimOf(row: PendingDelivery, { id: webhookId, endpoint }: DueWebhook): ClaimedRow {
+  const { id: deliveryId, claimSeq, eventId } = row;
+  const rest = { n: numberOf(row), webhookId, endpoint, eventId };
+  return { deliveryId, claimSeq: claimSeq + 1, attemptId: 0, ...rest, body: NO_BODY };
+}
+
+const NO_BODY = new Uint8Array();
+
+function fill(
+  claims: ClaimedRow[],
+  taken: { deliveryId: number; attemptId: number; body: Uint8Array }[],
+): void {
+  const byId = new Map(taken.map((one) => [one.deliveryId, one]));
+  for (const claim of claims) Object.assign(claim, must(byId.get(claim.deliveryId), 'attempt'));
+}
+
+/** Of its next attempt, from 1. */
+function numberOf({ lastAttempt }: PendingDelivery): number {
+  return (lastAttempt ?? 0) + 1;
 }
 
 /**
  * Releases deliveries of expired leases and of earlier instances of the sender: due at once, their
- * attempts interrupted.
+ * attempts interrupted. Returns their number.
  */
-function* releaseLost(sql: ClaimStatements, wanted: ClaimWanted): Steps<void> {
-  const { at, jitter } = wanted;
-  for (const row of yield* sql.lost(wanted)) {
+function releaseLost(
+  sql: ClaimStatements,
+  lost: LostDelivery[],
+  { at, jitter }: ClaimWanted,
+): number {
+  for (const row of lost) {
     const { id, webhookId, interrupted } = row;
     sql.interruptAttempt(id, at);
     const next = afterInterruption({ ...row, interrupted: interrupted + 1 }, { at, jitter });
@@ -173,6 +219,7 @@ function* releaseLost(sql: ClaimStatements, wanted: ClaimWanted): Steps<void> {
     sql.recountDue(webhookId);
     if (isLost(next) && !row.isTest) sql.countDay(webhookId, at, { lost: 1 });
   }
+  return lost.length;
 }
 
 /** In milliseconds: the lead of a webhook's rate at which one more delivery may be sent. */

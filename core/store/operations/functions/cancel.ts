@@ -29,8 +29,18 @@ export function cancellation(
       if (!before || !job) return before;
       if (before.status === 'PENDING') {
         const outcome = { kind: 'failure', cause: CANCELLED } as const;
-        yield* invocations.end({ id, outcome, leaseId: null, sessionStartedAt: null, at });
-        yield* queue.drop(job);
+        const { projectId, sessionId } = before;
+        const end = {
+          id,
+          projectId,
+          sessionId,
+          outcome,
+          leaseId: null,
+          sessionStartedAt: null,
+          at,
+        };
+        yield* invocations.end(end);
+        queue.drop(job);
       } else if (yield* queue.release(job, at)) {
         wake('releases');
       }

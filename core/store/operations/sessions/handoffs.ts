@@ -11,7 +11,7 @@ import type {
   NewHandoff,
   SessionRow,
 } from '../../types/sessions.ts';
-import { type EventStatements, emitEvent, handoffEvent } from '../events.ts';
+import { type EventStatements, emitEvent, emitTransition, handoffEvent } from '../events.ts';
 import type { InSteps, Read, Steps, Transaction } from '../steps.ts';
 
 export type HandoffStatements = {
@@ -21,6 +21,8 @@ export type HandoffStatements = {
   countOf(sessionId: string): Read<number>;
   /** Undefined when it was not pending. */
   end(wanted: { id: string; status: HandoffStatus; at: number }): Read<HandoffRow | undefined>;
+  /** The session's pending one, now EXPIRED; undefined when it had none. */
+  expireOf(wanted: { sessionId: string; at: number }): Read<HandoffRow | undefined>;
   /** Pending ones whose time is over. */
   due(wanted: { at: number; max: number }): Read<string[]>;
   session(wanted: Owned): Read<SessionRow | undefined>;
@@ -71,10 +73,16 @@ export function handoffTransitions({ handoffs, events }: Deps, tx: Transaction) 
     *expireDue(wanted: { at: number; max: number }): Steps<void> {
       for (const id of yield* handoffs.due(wanted)) yield* expire(id, wanted.at);
     },
-    /** The session ends. */
-    *expireOf(sessionId: string, at: number): Steps<void> {
-      const id = yield* handoffs.pendingOf(sessionId);
-      if (id !== undefined) yield* expire(id, at);
+    /** The session has ended. */
+    *expireOf(session: { id: string; projectId: string }, at: number): Steps<void> {
+      const { id: sessionId, projectId } = session;
+      const ended = handoffs.expireOf({ sessionId, at });
+      tx.later(ended, (row) => row && wakeEnd(tx, row.id));
+      const type = 'sessions.handoff.expired';
+      yield* emitTransition(events, tx, { type, projectId, at }, function* () {
+        const row = yield* ended;
+        return row && handoffEvent('expired', row);
+      });
     },
   };
 }

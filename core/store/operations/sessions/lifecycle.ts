@@ -5,8 +5,8 @@
  */
 import { must } from '../../../../proto/common/must.ts';
 import type { HandoffOps, SessionLifeOps } from '../../types/sessions.ts';
-import { ENDING_GRACE_MS, type Job, type Queue } from '../queue.ts';
-import type { InSteps, Steps, Transaction } from '../steps.ts';
+import { ENDING_GRACE_MS, type Queue } from '../queue.ts';
+import type { InSteps, Transaction } from '../steps.ts';
 import { RELEASED, sessionLimit } from '../texts.ts';
 import type { SessionStatements, SessionTransitions } from './sessions.ts';
 
@@ -28,15 +28,17 @@ function userOperations(
   return {
     *createSession(wanted) {
       const { id, projectId, waitUntil, at, traceparent } = wanted;
-      const timeoutMs = wanted.timeoutMs ?? (yield* statements.defaultTimeout(projectId)) * 1_000;
-      const { limit, current } = yield* statements.limit(projectId);
+      // the limit is counted behind the lock of the counters
+      const counters = queue.countersOf({ kind: 'session', projectId });
+      const { limit, current, defaultTimeout } = yield* statements.limit(projectId);
       if (current >= limit) throw sessionLimit(limit, current);
+      const timeoutMs = wanted.timeoutMs ?? defaultTimeout * 1_000;
       const queueMax = Number.MAX_SAFE_INTEGER; // the limit bounds those that wait, too
       const place = { expiresAt: waitUntil, queueMax, traceparent, at };
-      yield* queue.add({ id, kind: 'session', projectId, ...place });
+      yield* queue.add({ id, kind: 'session', projectId, ...place }, counters);
       crashPoint('create-session');
-      yield* sessions.open({ ...wanted, timeoutMs, expiresAt: at + timeoutMs });
-      return must(yield* statements.read(wanted), 'session just made');
+      const row = yield* sessions.open({ ...wanted, timeoutMs, expiresAt: at + timeoutMs });
+      return { ...row, params: wanted.params, isReleased: false };
     },
     *releaseSession(wanted) {
       const { id, at } = wanted;
@@ -46,8 +48,9 @@ function userOperations(
       if (isLive && (yield* statements.isOfInvocation(id))) return { outcome: 'busy' };
       const job = isLive ? yield* queue.find(id) : undefined;
       if (job && before.status === 'PENDING') {
-        yield* sessions.end({ id, status: 'COMPLETED', reason: RELEASED, at });
-        yield* queue.drop(job);
+        const { projectId } = wanted;
+        yield* sessions.end({ id, projectId, status: 'COMPLETED', reason: RELEASED, at });
+        queue.drop(job);
       } else if (job && (yield* queue.release(job, at))) {
         wake('releases');
       }
@@ -62,36 +65,37 @@ function runnerOperations(
   { statements, sessions, queue }: SessionDeps,
   { crashPoint }: Transaction,
 ): Omit<Operations, UserNames> {
-  function* ownJob(leaseId: string): Steps<Job | undefined> {
-    const job = yield* queue.findByLease(leaseId);
-    return job?.kind === 'session' ? job : undefined;
-  }
-
   return {
-    *startSession({ leaseId, ...moment }) {
-      const job = yield* ownJob(leaseId);
-      if (!job) return false;
-      const expiresAt = yield* sessions.startOwn({ ...moment, id: job.id });
-      if (expiresAt !== undefined) {
-        queue.setExpiry({ id: job.id, expiresAt: expiresAt + ENDING_GRACE_MS });
+    *startSession({ leaseId, startedAt: reportedAt, at }) {
+      const [found, pending] = [queue.findByLease(leaseId), statements.pendingUnder(leaseId)];
+      const job = yield* found;
+      if (job?.kind !== 'session') return false;
+      const session = yield* pending;
+      if (session) {
+        const { id, projectId } = job;
+        const startedAt = Math.max(reportedAt, session.createdAt);
+        const expiresAt = startedAt + session.timeoutMs;
+        yield* sessions.start({ id, projectId, startedAt, expiresAt, at });
+        queue.setExpiry({ id, expiresAt: expiresAt + ENDING_GRACE_MS });
       }
       crashPoint('start-session');
       return true;
     },
     *completeSession({ leaseId, ...end }) {
-      const job = yield* ownJob(leaseId);
-      if (!job) return yield* statements.endedBy(leaseId);
-      yield* sessions.end({ ...end, id: job.id, leaseId });
+      const job = yield* queue.findByLease(leaseId);
+      if (job?.kind !== 'session') return yield* statements.endedBy(leaseId);
+      const { id, projectId } = job;
+      yield* sessions.end({ ...end, id, projectId, leaseId });
       crashPoint('end-session');
-      yield* queue.drop(job);
+      queue.drop(job);
       return true;
     },
     *leasedHandoffs(holder) {
-      yield* queue.checkLive(holder);
+      yield* queue.liveInstance(holder);
       return yield* statements.leasedHandoffs(holder);
     },
     *releasedLeases(holder) {
-      yield* queue.checkLive(holder);
+      yield* queue.liveInstance(holder);
       return yield* statements.releasedLeases(holder);
     },
   };

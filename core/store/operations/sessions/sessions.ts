@@ -16,8 +16,8 @@ import type {
   SessionStatus,
   WantedLabel,
 } from '../../types/sessions.ts';
-import { type EventStatements, emitEvent, recordingEvent, sessionEvent } from '../events.ts';
-import type { InSteps, Read, Steps, Transaction } from '../steps.ts';
+import { type EventStatements, emitTransition, recordingEvent, sessionEvent } from '../events.ts';
+import { type InSteps, known, type Read, type Steps, type Transaction } from '../steps.ts';
 import { tooManyLabels } from '../texts.ts';
 import type { HandoffTransitions } from './handoffs.ts';
 
@@ -29,43 +29,46 @@ export type NewSession = Omit<NewUserSession, 'timeoutMs' | 'waitUntil' | 'trace
 
 export type SessionEnd = {
   id: string;
+  projectId: string;
   status: SessionStatus;
   /** When its Chrome was ready, if the invocation's runner reports it with the end. */
   startedAt?: number | null;
   /** One sentence for its user. */
   reason?: string | null;
   proxyBytes?: number;
-  /** The lease whose runner reported the end. */
+  /** The lease under which it ended. */
   leaseId?: string | null;
+  /** Core ended it, not the runner. */
+  isGivenUp?: boolean;
   at: number;
 };
 
+type SessionStart = { id: string; startedAt: number; expiresAt: number; at: number };
+
 export type SessionStatements = {
   /** PENDING. */
-  insert(session: NewSession): Read<ListedSession>;
+  insert(session: NewSession): void;
   addMetadata(text: Owned & { path: string; value: string }): void;
   read(wanted: Owned): Read<SessionRow | undefined>;
   isPending(id: string): Read<boolean>;
   isOfInvocation(id: string): Read<boolean>;
-  /**
-   * To RUNNING; its expiry is its timeout after the start if `expiresAt` is null. Undefined when it
-   * was not PENDING.
-   */
-  start(wanted: {
-    id: string;
-    startedAt: number;
-    expiresAt: number | null;
-    at: number;
-  }): Read<ListedSession | undefined>;
+  /** The user's session under the lease, while it is PENDING. */
+  pendingUnder(leaseId: string): Read<{ createdAt: number; timeoutMs: number } | undefined>;
+  /** To RUNNING; undefined when it was not PENDING. */
+  start(wanted: SessionStart): Read<ListedSession | undefined>;
   /** Undefined when it had ended: it stays as it is. */
-  end(wanted: Required<SessionEnd>): Read<ListedSession | undefined>;
+  end(
+    wanted: Required<Omit<SessionEnd, 'projectId' | 'isGivenUp'>> & { isGivenUp: 0 | 1 },
+  ): Read<ListedSession | undefined>;
   /** Whether it has ended and has recordings, all of them complete. */
   isRecorded(id: string): Read<boolean>;
+  /** Whether the runner of the lease ended it. */
   endedBy(leaseId: string): Read<boolean>;
-  /** In seconds, of the project. */
-  defaultTimeout(projectId: string): Read<number>;
-  /** Sessions that the project may have live, and that it has live and not released. */
-  limit(projectId: string): Read<{ limit: number; current: number }>;
+  /**
+   * Sessions that the project may have live, and that it has live and not released; its default
+   * timeout in seconds.
+   */
+  limit(projectId: string): Read<{ limit: number; current: number; defaultTimeout: number }>;
   /** Pending handoffs of the sessions under that instance's leases. */
   leasedHandoffs(holder: Holder): Read<LeasedHandoff[]>;
   /** Leases of that instance whose session was released. */
@@ -102,17 +105,11 @@ export function sessionTransitions(
   { sessions, handoffs, events, labels }: TransitionDeps,
   tx: Transaction,
 ) {
-  function* started(wanted: Parameters<SessionStatements['start']>[0]): Steps<number | undefined> {
-    const row = yield* sessions.start(wanted);
-    tx.wake('sessions');
-    if (row) yield* emitEvent(events, tx, sessionEvent('running', row));
-    return row?.expiresAt;
-  }
-
   return {
     isPending: sessions.isPending,
-    *open(session: NewSession): Steps<void> {
-      const row = yield* sessions.insert(session);
+    *open(session: NewSession): Steps<ListedSession> {
+      sessions.insert(session);
+      const row = newRow(session);
       const { id, projectId, userMetadata } = session;
       for (const [keys, value] of textsOf(JSON.parse(userMetadata ?? 'null'), [])) {
         sessions.addMetadata({ id, projectId, path: JSON.stringify(keys), value });
@@ -122,27 +119,57 @@ export function sessionTransitions(
         yield* attachLabels(labels, { ...session, labels: wanted }, max);
         row.labels = yield* labels.namesOf(id);
       }
-      yield* emitEvent(events, tx, sessionEvent('created', row));
+      const moment = { type: 'sessions.created', projectId, at: session.at };
+      yield* emitTransition(events, tx, moment, () => known(sessionEvent('created', row)));
+      return row;
     },
-    /** With its invocation. */
-    *start(wanted: { id: string; at: number; expiresAt: number }): Steps<void> {
-      yield* started({ ...wanted, startedAt: wanted.at });
-    },
-    /** A user's session; returns its expiry. Undefined when it was not PENDING. */
-    startOwn(wanted: { id: string; startedAt: number; at: number }): Steps<number | undefined> {
-      return started({ ...wanted, expiresAt: null });
-    },
-    *end(end: SessionEnd): Steps<void> {
-      const { startedAt = null, reason = null, proxyBytes = 0, leaseId = null, id, at } = end;
-      const row = yield* sessions.end({ ...end, startedAt, reason, proxyBytes, leaseId });
+    *start({ projectId, ...wanted }: SessionStart & { projectId: string }): Steps<void> {
+      const starting = sessions.start(wanted);
       tx.wake('sessions');
-      if (!row) return;
-      yield* handoffs.expireOf(id, at);
-      yield* emitEvent(events, tx, sessionEvent('ended', row));
-      if (!(yield* sessions.isRecorded(id))) return;
-      const { projectId } = row;
-      yield* emitEvent(events, tx, recordingEvent({ sessionId: id, projectId, at }));
+      const moment = { type: 'sessions.running', projectId, at: wanted.at };
+      yield* emitTransition(events, tx, moment, function* () {
+        const row = yield* starting;
+        return row && sessionEvent('running', row);
+      });
     },
+    *end({ projectId, ...end }: SessionEnd): Steps<void> {
+      const { startedAt = null, reason = null, proxyBytes = 0, leaseId = null, id, at } = end;
+      const isGivenUp = end.isGivenUp ? 1 : 0;
+      const ending = sessions.end({ ...end, startedAt, reason, proxyBytes, leaseId, isGivenUp });
+      tx.wake('sessions');
+      yield* handoffs.expireOf({ id, projectId }, at);
+      yield* emitTransition(events, tx, { type: 'sessions.ended', projectId, at }, function* () {
+        const row = yield* ending;
+        return row && sessionEvent('ended', row);
+      });
+      const recorded = recordingEvent({ sessionId: id, projectId, at });
+      yield* emitTransition(events, tx, recorded, function* () {
+        const isReady = (yield* ending) && (yield* sessions.isRecorded(id));
+        return isReady ? recorded : undefined;
+      });
+    },
+  };
+}
+
+/** As stored. */
+function newRow(session: NewSession): ListedSession {
+  const { id, projectId, region, contextId, keepAlive, userMetadata, expiresAt, at } = session;
+  return {
+    id,
+    projectId,
+    status: 'PENDING',
+    region,
+    contextId,
+    keepAlive,
+    proxyBytes: 0,
+    userMetadata,
+    createdAt: at,
+    updatedAt: at,
+    startedAt: null,
+    endedAt: null,
+    expiresAt,
+    endReason: null,
+    labels: [],
   };
 }
 

@@ -6,6 +6,7 @@
 import type { Database, Statement } from 'better-sqlite3';
 import { Fault } from '../../../../proto/rpc/errors.ts';
 import { type Answer, type OpRequest, type Topic, toPlain } from '../../messages.ts';
+import { later } from './steps.ts';
 import type { Tx } from './transaction.ts';
 
 /** The end of one group. `fatal`: its state on disk is unknown. */
@@ -46,7 +47,8 @@ export class Engine {
   constructor(db: Database, crashPoint: (name: string) => void, makeOps: (tx: Tx) => object) {
     this.#db = db;
     this.#crashPoint = crashPoint;
-    const ops = makeOps({ db, crashPoint, wake: (topic) => void this.#wakes.push(topic) });
+    const wake = (topic: Topic) => void this.#wakes.push(topic);
+    const ops = makeOps({ db, crashPoint, wake, later });
     this.#ops = new Map(Object.entries(ops) as [string, AnyOp][]);
     this.operations = [...this.#ops.keys()];
     this.#isFull = db.pragma('synchronous', { simple: true }) === FULL;

@@ -28,6 +28,15 @@ export function inspect(path: string): Inspected {
   }
 }
 
+/** Whether this version is too old for it. A core may use the database. */
+export function isFromNewer(path: string): boolean {
+  using opened = new DisposableStack();
+  const db = opened.adopt(new Sqlite(path, { readonly: true, timeout: 5_000 }), (one) =>
+    one.close(),
+  );
+  return isNewer(db);
+}
+
 function damageOf(db: Database): string[] {
   const rows = db.pragma(`integrity_check(${PROBLEMS_MAX})`, { simple: false }) as {
     integrity_check: string;

@@ -32,6 +32,12 @@ export function run<Value>(steps: Steps<Value>): Value {
   return step.value;
 }
 
+/** Each value is there at once. */
+export function later<Value>(read: Read<Value>, use: (value: Value) => void): void {
+  const { done, value } = read[Symbol.iterator]().next();
+  if (done) use(value);
+}
+
 /** An iterator that has ended with the value: half the cost of a generator. */
 class Found<Value> implements Read<Value>, Iterator<never, Value, unknown> {
   readonly done = true;

@@ -1,6 +1,7 @@
 /** The claim of deliveries in SQLite. Its rules: core/store/operations/delivery/claims.ts. */
-import type { ClaimStatements } from '../../operations/delivery/claims.ts';
-import { queries, statements } from '../engine/statements.ts';
+import { must } from '../../../../proto/common/must.ts';
+import type { ClaimStatements, PendingDelivery } from '../../operations/delivery/claims.ts';
+import { frequentQueries, statements } from '../engine/statements.ts';
 import { found } from '../engine/steps.ts';
 import type { Tx } from '../engine/transaction.ts';
 import { dayCounter } from './days.ts';
@@ -40,39 +41,50 @@ export const DUE = `
 
 /** Index deliveries_due. */
 export const PENDING = `
-  SELECT deliveries.id AS id, event_id AS eventId, type, body, tries, generation,
+  SELECT webhook_id AS webhookId, deliveries.id AS id, event_id AS eventId, type, tries, generation,
     claim_seq AS claimSeq,
     (SELECT MAX(n) FROM attempts WHERE delivery_id = deliveries.id) AS lastAttempt
   FROM deliveries INDEXED BY deliveries_due JOIN events ON events.id = deliveries.event_id
   WHERE webhook_id = ? AND state = 'pending' AND due <= ?
   ORDER BY due LIMIT ?`;
 
+type Pending = PendingDelivery & { webhookId: string };
+type Secret = { webhookId: string; seq: number; sealed: Uint8Array };
+
 function takeStatements(tx: Tx) {
-  const { rows, write } = statements(tx);
-  const take = write(`
+  const { rows, value } = frequentQueries(tx);
+  const pendingOf = rows<[string, number, number], Pending>(PENDING);
+  const take = value<[number, number, string, string, number], Uint8Array>(`
     UPDATE deliveries
     SET state = 'in_flight', due = NULL, claim_seq = ?, lease_until = ?, sender_id = ?,
       instance_id = ?
-    WHERE id = ?`);
+    WHERE id = ?
+    RETURNING (SELECT body FROM events WHERE events.id = event_id)`);
   const start = tx.db.prepare<[number, number, string, string, number, number, string]>(`
     INSERT INTO attempts (delivery_id, n, trigger, endpoint, started_at, signed_at, signed_by)
     VALUES (?, ?, ?, ?, ?, ?, ?)`);
   return {
-    due: rows(DUE),
-    pending: rows(PENDING),
-    take(deliveryId, claimSeq, { leaseUntil, senderId, instanceId }) {
-      take(claimSeq, leaseUntil, senderId, instanceId, deliveryId);
-    },
-    startAttempt({ deliveryId, n, trigger, endpoint, at, signedAtS, signedBy }) {
-      const by = signedBy.join(' ');
-      const added = start.run(deliveryId, n, trigger, endpoint, at, signedAtS, by);
-      return found(Number(added.lastInsertRowid));
+    due: statements(tx).rows(DUE),
+    pending: (wanted, at) =>
+      found(wanted.flatMap(({ webhookId, max }) => pendingOf(webhookId, at, max))),
+    take(all, { leaseUntil, senderId, instanceId, at, signedAtS }) {
+      const taken = all.map(({ deliveryId, claimSeq, n, trigger, endpoint, signedBy }) => {
+        const body = must(take(claimSeq, leaseUntil, senderId, instanceId, deliveryId), 'event');
+        const by = signedBy.join(' ');
+        const added = start.run(deliveryId, n, trigger, endpoint, at, signedAtS, by);
+        return { deliveryId, attemptId: Number(added.lastInsertRowid), body };
+      });
+      return found(taken);
     },
   } satisfies Partial<ClaimStatements>;
 }
 
 function servedStatements(tx: Tx) {
-  const { rows, write } = statements(tx);
+  const { rows, write } = frequentQueries(tx);
+  const secretsOf = rows<[string, number], Secret>(`
+    SELECT webhook_id AS webhookId, seq, sealed FROM webhook_secrets
+    WHERE webhook_id = ? AND (expires_at IS NULL OR expires_at > ?)
+    ORDER BY seq DESC`);
   // Index webhooks_served.
   const setServed = write(`
     UPDATE webhooks
@@ -81,17 +93,14 @@ function servedStatements(tx: Tx) {
     WHERE id = ?`);
   return {
     setServed: (webhookId, pacedUntil) => setServed(pacedUntil, webhookId),
-    secrets: rows(`
-      SELECT seq, sealed FROM webhook_secrets
-      WHERE webhook_id = ? AND (expires_at IS NULL OR expires_at > ?)
-      ORDER BY seq DESC`),
+    secrets: (webhookIds, at) => found(webhookIds.flatMap((id) => secretsOf(id, at))),
   } satisfies Partial<ClaimStatements>;
 }
 
 function waitStatements(tx: Tx) {
   const { values, write } = statements(tx);
   // Index webhooks_due twice, then deliveries_leased.
-  const nextDue = queries(tx).value<[object], number | null>(`
+  const nextDue = frequentQueries(tx).value<[object], number | null>(`
     SELECT MIN(at) FROM (
       SELECT MIN(next_due) AS at FROM webhooks INDEXED BY webhooks_due
       WHERE next_due > @at AND status <> 'deleted'

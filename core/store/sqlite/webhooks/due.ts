@@ -2,7 +2,7 @@
  * Updates `webhooks.next_due`, the only column that the claim reads to find webhooks: a backlog of
  * one endpoint costs the others nothing. Also the webhook's state for a delivery that is retried.
  */
-import { queries } from '../engine/statements.ts';
+import { frequentQueries } from '../engine/statements.ts';
 import { preparedOnce, type Tx } from '../engine/transaction.ts';
 
 /**
@@ -14,12 +14,12 @@ export const NEXT_DUE = `(
 
 /** To run after a pending delivery of the webhook was added, removed or moved. */
 export const dueRecount = preparedOnce((tx: Tx) =>
-  queries(tx).write<[string]>(`UPDATE webhooks SET next_due = ${NEXT_DUE} WHERE id = ?`),
+  frequentQueries(tx).write<[string]>(`UPDATE webhooks SET next_due = ${NEXT_DUE} WHERE id = ?`),
 );
 
 /** Whether the project has that webhook. */
 export const webhookFinder = preparedOnce((tx: Tx) =>
-  queries(tx).exists<[string, string]>(
+  frequentQueries(tx).exists<[string, string]>(
     `SELECT 1 FROM webhooks WHERE id = ? AND project_id = ? AND status <> 'deleted'`,
   ),
 );

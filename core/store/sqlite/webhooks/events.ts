@@ -2,13 +2,14 @@
 import { TEST_TYPE } from '../../../delivery/transitions.ts';
 import type { EventStatements } from '../../operations/events.ts';
 import type { HeardEvent, ListenerOps } from '../../types/deliveries.ts';
-import { queries, statements } from '../engine/statements.ts';
+import { frequentQueries, queries, statements } from '../engine/statements.ts';
+import { found } from '../engine/steps.ts';
 import { preparedOnce, type Tx } from '../engine/transaction.ts';
 import { dayCounter } from './days.ts';
 
 export const eventStatements = preparedOnce((tx: Tx): EventStatements => {
-  const { rows, exists, changed, write } = statements(tx);
-  const insertEvent = changed(`
+  const { rows, exists, write } = statements(tx);
+  const insertEvent = frequentQueries(tx).changes(`
     INSERT INTO events (id, project_id, type, resource_id, body, created_at)
     VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (resource_id, type) WHERE type <> '${TEST_TYPE}' DO NOTHING`);
@@ -28,13 +29,15 @@ export const eventStatements = preparedOnce((tx: Tx): EventStatements => {
       WHERE project_id = ? AND status <> 'deleted'
         AND EXISTS (SELECT 1 FROM json_each(event_types) WHERE value = ?)`),
     hasListener: exists('SELECT 1 FROM listeners WHERE project_id = ? AND until > ?'),
-    insertEvent: ({ id, projectId, type, resourceId, body, at }) =>
-      insertEvent(id, projectId, type, resourceId, body, at),
-    insertPending: (id, webhookId, at) => insertPending(id, webhookId, at, at),
-    insertSkipped(id, webhookId, at) {
-      insertSkipped(id, webhookId, at, at);
-      countDay(webhookId, at, { lost: 1 });
+    insert({ id, projectId, type, resourceId, body, at }, deliveries) {
+      if (insertEvent(id, projectId, type, resourceId, body, at) === 0) return found(false);
+      for (const { webhookId, state } of deliveries) {
+        const insert = state === 'pending' ? insertPending : insertSkipped;
+        insert(id, webhookId, at, at);
+      }
+      return found(true);
     },
+    countSkipped: (webhookId, at) => countDay(webhookId, at, { lost: 1 }),
     setDue: (webhookId, at) => setDue(at, at, webhookId),
   };
 });
@@ -55,6 +58,8 @@ export function listenerOps(tx: Tx): ListenerOps {
       register(projectId, until);
       return last();
     },
-    eventsAfter: ({ projectId, after, limit }) => page(projectId, after, limit),
+    eventsAfter: ({ projectId, after, limit }) => {
+      return { events: page(projectId, after, limit), isEarly: false };
+    },
   };
 }

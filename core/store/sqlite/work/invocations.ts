@@ -34,17 +34,16 @@ const IS_RELEASED = `EXISTS (
   SELECT 1 FROM jobs WHERE jobs.id = invocations.id AND released_at IS NOT NULL)`;
 
 export const invocationStatements = preparedOnce((tx: Tx): InvocationStatements => {
-  const { row, exists, returned } = statements(tx);
+  const { row, exists, write } = statements(tx);
   return {
     isRunnable: exists(`
       SELECT 1 FROM versions JOIN functions ON functions.id = versions.function_id
       WHERE versions.id = ? AND functions.deleted_at IS NULL`),
-    insert: returned(`
+    insert: write(`
       INSERT INTO invocations (id, project_id, function_id, version_id, session_id, region, status,
         params, timeout_ms, created_at, updated_at, expires_at, schedule_id, scheduled_for)
       VALUES (@id, @projectId, @functionId, @versionId, @sessionId, @region, 'PENDING',
-        @params, @timeoutMs, @at, @at, @expiresAt, @scheduleId, @scheduledFor)
-      RETURNING ${COLUMNS}`),
+        @params, @timeoutMs, @at, @at, @expiresAt, @scheduleId, @scheduledFor)`),
     read: row(BY_ID),
     isPending: exists(`SELECT 1 FROM invocations WHERE id = ? AND status = 'PENDING'`),
     start: row(`

@@ -4,7 +4,7 @@
  */
 import type { LabelStatements } from '../../operations/sessions/sessions.ts';
 import type { LabelOps, LabelRow } from '../../types/sessions.ts';
-import { queries, statements } from '../engine/statements.ts';
+import { frequentQueries, queries, statements } from '../engine/statements.ts';
 import { found } from '../engine/steps.ts';
 import type { Tx } from '../engine/transaction.ts';
 
@@ -32,7 +32,7 @@ export function labelOps(tx: Tx): Pick<LabelOps, 'listLabels'> {
 
 export function labelStatements(tx: Tx): LabelStatements {
   const { value, number, exists, returned, changed, write } = statements(tx);
-  const names = queries(tx).values<[string], string>(`
+  const names = frequentQueries(tx).values<[string], string>(`
     SELECT labels.name FROM session_labels
     CROSS JOIN labels ON labels.id = session_labels.label_id AND labels.name_key IS NOT NULL
     WHERE session_labels.session_id = ?`);

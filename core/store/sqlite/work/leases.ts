@@ -1,27 +1,38 @@
 /** Leases in SQLite: the statements over `runners` and over leased rows of `jobs`. */
 import type { LeaseStatements } from '../../operations/leases.ts';
-import { statements } from '../engine/statements.ts';
+import type { HeldJob } from '../../operations/queue.ts';
+import { frequentQueries, statements } from '../engine/statements.ts';
+import { found } from '../engine/steps.ts';
 import { preparedOnce, type Tx } from '../engine/transaction.ts';
-import { JOB_COLUMNS } from './queue.ts';
+import { HELD_COLUMNS, JOB_COLUMNS, WAITS } from './queue.ts';
 
 export const leaseStatements = preparedOnce((tx: Tx): LeaseStatements => {
-  const { row, rows, write } = statements(tx);
+  const { rows, write } = statements(tx);
+  const renew = frequentQueries(tx).row<[object], HeldJob>(`
+    UPDATE jobs SET lease_until = @leaseUntil
+    WHERE lease_id = @leaseId AND runner_id = @runnerId AND instance_id = @instanceId
+    RETURNING ${HELD_COLUMNS}`);
   return {
     register: write(`
       INSERT INTO runners (id, instance_id, address, updated_at)
       VALUES (@runnerId, @instanceId, @address, @at)
       ON CONFLICT (id) DO UPDATE
-        SET instance_id = @instanceId, address = @address, updated_at = @at`),
+        SET instance_id = @instanceId, address = @address, updated_at = @at,
+          drained_at = NULL`),
+    drain: write(`
+      UPDATE runners SET drained_at = @at
+      WHERE id = @runnerId AND instance_id = @instanceId`),
     // Index jobs_by_runner.
     heldByOthers: rows(`
       SELECT ${JOB_COLUMNS} FROM jobs
       WHERE state = 'running' AND runner_id = @runnerId AND instance_id <> @instanceId`),
-    renew: row(`
-      UPDATE jobs SET lease_until = @leaseUntil
-      WHERE lease_id = @leaseId AND runner_id = @runnerId AND instance_id = @instanceId
-      RETURNING ${JOB_COLUMNS}`),
+    renew: ({ leaseIds, ...lease }) =>
+      found(leaseIds.flatMap((leaseId) => renew({ ...lease, leaseId }) ?? [])),
+    // Index jobs_by_lease_end.
     unrenewed: rows(`
-      SELECT ${JOB_COLUMNS} FROM jobs WHERE state = 'running' AND lease_until < @at LIMIT @max`),
+      SELECT ${JOB_COLUMNS} FROM jobs
+      WHERE state = 'running' AND lease_until < @at AND (lease_until < @lostBefore OR ${WAITS})
+      ORDER BY lease_until LIMIT @max`),
     expired: rows(`SELECT ${JOB_COLUMNS} FROM jobs WHERE expires_at < @at LIMIT @max`),
     recover: recovery(tx),
   };

@@ -1,15 +1,36 @@
 /** The queue in SQLite: a row of `jobs` for each piece of work, and the counters in `queues`. */
-import type { QueueStatements } from '../../operations/queue.ts';
-import { statements } from '../engine/statements.ts';
+import type { LeasedJob, QueueStatements } from '../../operations/queue.ts';
+import type { WorkKind } from '../../types/leases.ts';
+import { frequentQueries, statements } from '../engine/statements.ts';
+import { found } from '../engine/steps.ts';
 import { preparedOnce, type Tx } from '../engine/transaction.ts';
 
 export const JOB_COLUMNS = `id, kind, project_id AS projectId, state, lease_id AS leaseId,
   lease_until AS leaseUntil, expires_at AS expiresAt, released_at AS releasedAt, traceparent`;
 
+/** Of a job whose columns are read: the session of its work. */
+const SESSION = `CASE kind WHEN 'session' THEN jobs.id WHEN 'invocation' THEN
+    (SELECT session_id FROM invocations WHERE invocations.id = jobs.id) END AS sessionId`;
+
+/** Of a job under a lease: its work is PENDING. */
+export const WAITS = `(CASE kind
+    WHEN 'invocation' THEN
+      (SELECT status FROM invocations WHERE invocations.id = jobs.id)
+    WHEN 'build' THEN (SELECT status FROM builds WHERE builds.id = jobs.id)
+    ELSE (SELECT status FROM sessions WHERE sessions.id = jobs.id) END) = 'PENDING'`;
+
+/** Of a job under a lease. */
+export const HELD_COLUMNS = `${JOB_COLUMNS}, ${SESSION}, CASE kind
+    WHEN 'invocation' THEN
+      (SELECT status = 'PENDING' FROM invocations WHERE invocations.id = jobs.id)
+    WHEN 'build' THEN (SELECT status = 'PENDING' FROM builds WHERE builds.id = jobs.id)
+    ELSE 0 END AS isPending`;
+
 export const queueStatements = preparedOnce(
   (tx: Tx): QueueStatements => ({
     ...jobStatements(tx),
     ...counterStatements(tx),
+    ...leaseStatement(tx),
     ...runnerStatements(tx),
   }),
 );
@@ -20,17 +41,10 @@ function jobStatements(tx: Tx) {
     insert: write(`
       INSERT INTO jobs (id, kind, project_id, state, expires_at, traceparent, created_at)
       VALUES (@id, @kind, @projectId, 'ready', @expiresAt, @traceparent, @at)`),
-    // Index jobs_ready.
-    lease: row(`
-      UPDATE jobs SET state = 'running', runner_id = @runnerId, instance_id = @instanceId,
-        lease_id = @leaseId, lease_until = @leaseUntil
-      WHERE id = (SELECT id FROM jobs
-        WHERE kind = @kind AND project_id = @projectId AND state = 'ready' ORDER BY id LIMIT 1)
-      RETURNING ${JOB_COLUMNS}`),
     setExpiry: write('UPDATE jobs SET expires_at = @expiresAt WHERE id = @id'),
     find: row(`SELECT ${JOB_COLUMNS} FROM jobs WHERE id = ?`),
     // Index jobs_by_lease.
-    findByLease: row(`SELECT ${JOB_COLUMNS} FROM jobs WHERE lease_id = ?`),
+    findByLease: row(`SELECT ${HELD_COLUMNS} FROM jobs WHERE lease_id = ?`),
     release: changed(`
       UPDATE jobs SET released_at = @at, expires_at = MIN(expires_at, @endBy)
       WHERE id = @id AND released_at IS NULL`),
@@ -43,7 +57,7 @@ function jobStatements(tx: Tx) {
 }
 
 function counterStatements(tx: Tx) {
-  const { row, value, exists, write } = statements(tx);
+  const { row, exists, write } = statements(tx);
   const count = write(`
     UPDATE queues SET ready = ready + ?, running = running + ?
     WHERE kind = ? AND project_id = ?`);
@@ -62,18 +76,36 @@ function counterStatements(tx: Tx) {
       if (turns === 0) count(ready, running, kind, projectId);
       else countTurns(ready, running, turns, kind, projectId);
     },
-    // Index queues_next.
-    nextProject: value(`
-      SELECT project_id FROM queues
-      WHERE kind = ? AND ready > 0 AND running < cap AND running <= ?
-      ORDER BY vtime LIMIT 1`),
     // Index queues_waiting.
     hasReady: exists('SELECT 1 FROM queues WHERE kind = ? AND ready > 0 LIMIT 1'),
   } satisfies Partial<QueueStatements>;
 }
 
+function leaseStatement(tx: Tx): Pick<QueueStatements, 'lease'> {
+  const { row, value } = frequentQueries(tx);
+  // Index queues_next.
+  const nextProject = value<[WorkKind, number], string>(`
+    SELECT project_id FROM queues
+    WHERE kind = ? AND ready > 0 AND running < cap AND running <= ?
+    ORDER BY vtime LIMIT 1`);
+  // Index jobs_ready.
+  const lease = row<[object], LeasedJob>(`
+    UPDATE jobs SET state = 'running', runner_id = @runnerId, instance_id = @instanceId,
+      lease_id = @leaseId, lease_until = @leaseUntil
+    WHERE id = (SELECT id FROM jobs
+      WHERE kind = @kind AND project_id = @projectId AND state = 'ready' ORDER BY id LIMIT 1)
+    RETURNING ${JOB_COLUMNS}, ${SESSION}`);
+  return {
+    lease({ mayHold, ...wanted }) {
+      const projectId = nextProject(wanted.kind, mayHold);
+      const job = projectId === undefined ? undefined : lease({ ...wanted, projectId });
+      return found({ job, hasMore: job !== undefined });
+    },
+  };
+}
+
 function runnerStatements(tx: Tx) {
-  const { number, exists } = statements(tx);
+  const { row, number, exists } = statements(tx);
   return {
     // Index jobs_by_runner.
     heldBy: number(`
@@ -82,6 +114,8 @@ function runnerStatements(tx: Tx) {
       SELECT 1 FROM api_keys WHERE revoked_at IS NULL AND project_id <>
         (SELECT project_id FROM api_keys WHERE revoked_at IS NULL LIMIT 1)
       LIMIT 1`),
-    isLive: exists('SELECT 1 FROM runners WHERE id = @runnerId AND instance_id = @instanceId'),
+    instance: row(`
+      SELECT drained_at AS drainedAt FROM runners
+      WHERE id = @runnerId AND instance_id = @instanceId`),
   } satisfies Partial<QueueStatements>;
 }

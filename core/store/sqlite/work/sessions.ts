@@ -1,6 +1,7 @@
 /** Sessions in SQLite. Their lifecycle: core/store/operations/sessions. */
 import type { SessionStatements } from '../../operations/sessions/sessions.ts';
 import { openStates, SESSION, statesBefore } from '../../operations/states.ts';
+import type { Read } from '../../operations/steps.ts';
 import type {
   ListedSession,
   LocatedSession,
@@ -8,7 +9,7 @@ import type {
   SessionOps,
   SessionRow,
 } from '../../types/sessions.ts';
-import { inStates, queries, statements } from '../engine/statements.ts';
+import { frequentQueries, inStates, queries, statements } from '../engine/statements.ts';
 import { found } from '../engine/steps.ts';
 import { preparedOnce, type Tx } from '../engine/transaction.ts';
 import { LABELS_OF_SESSION, sortedLabels } from './labels.ts';
@@ -49,7 +50,7 @@ export function sessionOps(tx: Tx): SessionOps & Pick<SessionLifeOps, 'locateSes
 }
 
 const sessionReader = preparedOnce((tx: Tx): SessionOps['getSession'] => {
-  const byId = queries(tx).row<[object], Stored<SessionRow>>(`
+  const byId = frequentQueries(tx).row<[object], Stored<SessionRow>>(`
     SELECT ${SESSION_COLUMNS} FROM sessions WHERE id = @id AND project_id = @projectId`);
   return (wanted) => {
     const row = byId(wanted);
@@ -58,50 +59,48 @@ const sessionReader = preparedOnce((tx: Tx): SessionOps['getSession'] => {
   };
 });
 
+function listedIn(row: Stored<ListedSession> | undefined): Read<ListedSession | undefined> {
+  return found(row && listed(row));
+}
+
 function listed(row: Stored<ListedSession>): ListedSession {
   return { ...row, keepAlive: row.keepAlive === 1, labels: sortedLabels(row.labels) };
 }
 
 export const sessionStatements = preparedOnce((tx: Tx): SessionStatements => {
-  const { row, returned, exists, write } = statements(tx);
+  const { row, exists, write } = statements(tx);
   const read = sessionReader(tx);
-  const insert = returned<[object], Stored<ListedSession>>(`
+  const insert = write<[object]>(`
     INSERT INTO sessions (id, project_id, status, region, context_id, extension_id, keep_alive,
       user_metadata, params, timeout_ms, created_at, updated_at, expires_at)
     VALUES (@id, @projectId, 'PENDING', @region, @contextId, @extensionId, @keepAlive,
-      @userMetadata, @params, @timeoutMs, @at, @at, @expiresAt)
-    RETURNING ${LISTED_COLUMNS}`);
-  const start = row<[object], Stored<ListedSession>>(`
+      @userMetadata, @params, @timeoutMs, @at, @at, @expiresAt)`);
+  const start = frequentQueries(tx).row<[object], Stored<ListedSession>>(`
     UPDATE sessions SET status = 'RUNNING', started_at = MAX(@startedAt, created_at),
-      expires_at = COALESCE(@expiresAt, MAX(@startedAt, created_at) + timeout_ms),
-      updated_at = @at
+      expires_at = @expiresAt, updated_at = @at
     WHERE id = @id AND status ${inStates(statesBefore(SESSION, 'RUNNING'))}
     RETURNING ${LISTED_COLUMNS}`);
-  const end = row<[object], Stored<ListedSession>>(`
+  const end = frequentQueries(tx).row<[object], Stored<ListedSession>>(`
     UPDATE sessions SET status = @status, started_at = COALESCE(@startedAt, started_at),
       end_reason = @reason, proxy_bytes = proxy_bytes + @proxyBytes, ended_lease_id = @leaseId,
-      ended_at = @at, updated_at = @at
+      is_given_up = @isGivenUp, ended_at = @at, updated_at = @at
     WHERE id = @id AND status ${inStates(openStates(SESSION))}
     RETURNING ${LISTED_COLUMNS}`);
   return {
     ...limitStatements(tx),
     ...referenceStatements(tx),
-    *insert(session) {
-      return listed(yield* insert({ ...session, keepAlive: session.keepAlive ? 1 : 0 }));
-    },
+    insert: (session) => insert({ ...session, keepAlive: session.keepAlive ? 1 : 0 }),
     addMetadata: write(`
       INSERT INTO session_metadata (project_id, path, value, session_id)
       VALUES (@projectId, @path, @value, @id)`),
     read: (wanted) => found(read(wanted)),
     isPending: exists(`SELECT 1 FROM sessions WHERE id = ? AND status = 'PENDING'`),
-    *start(wanted) {
-      const started = yield* start(wanted);
-      return started && listed(started);
-    },
-    *end(wanted) {
-      const ended = yield* end(wanted);
-      return ended && listed(ended);
-    },
+    pendingUnder: row(`
+      SELECT sessions.created_at AS createdAt, timeout_ms AS timeoutMs
+      FROM jobs JOIN sessions ON sessions.id = jobs.id
+      WHERE jobs.lease_id = ? AND sessions.status = 'PENDING'`),
+    start: (wanted) => listedIn(start(wanted)),
+    end: (wanted) => listedIn(end(wanted)),
     isRecorded: exists(IS_RECORDED),
   };
 });
@@ -119,7 +118,7 @@ function referenceStatements(tx: Tx) {
         AND jobs.runner_id = @runnerId AND jobs.instance_id = @instanceId
       ORDER BY handoffs.id`),
     isOfInvocation: exists('SELECT 1 FROM invocations WHERE session_id = ?'),
-    endedBy: exists('SELECT 1 FROM sessions WHERE ended_lease_id = ?'),
+    endedBy: exists('SELECT 1 FROM sessions WHERE ended_lease_id = ? AND is_given_up = 0'),
     // Index jobs_released.
     releasedLeases: values(`
       SELECT lease_id FROM jobs
@@ -128,13 +127,13 @@ function referenceStatements(tx: Tx) {
 }
 
 function limitStatements(tx: Tx) {
-  const { returned, returnedValue } = statements(tx);
+  const { returned } = statements(tx);
   return {
-    defaultTimeout: returnedValue('SELECT default_timeout FROM projects WHERE id = ?'),
     // Index jobs_in_limit.
     limit: returned(`
       SELECT concurrency AS "limit", (SELECT COUNT(*) FROM jobs
-        WHERE project_id = projects.id AND kind = 'session' AND released_at IS NULL) AS current
+        WHERE project_id = projects.id AND kind = 'session' AND released_at IS NULL) AS current,
+        default_timeout AS defaultTimeout
       FROM projects WHERE id = ?`),
   } satisfies Partial<SessionStatements>;
 }
@@ -216,9 +215,9 @@ function labelledSessions(tx: Tx) {
 
 /** Any session by its id: the caller has proved that it may. */
 function sessionLocation(tx: Tx): SessionLifeOps['locateSession'] {
-  const located = queries(tx).row<[string], Stored<LocatedSession>>(`
+  const located = frequentQueries(tx).row<[string], Stored<LocatedSession>>(`
     SELECT sessions.project_id AS projectId, sessions.status AS status,
-      runners.address AS address, jobs.released_at IS NOT NULL AS isReleased
+      runners.address AS address, runners.id AS runnerId, jobs.released_at IS NOT NULL AS isReleased
     FROM sessions
     LEFT JOIN invocations ON invocations.session_id = sessions.id
     LEFT JOIN jobs ON jobs.id = COALESCE(invocations.id, sessions.id)
@@ -238,3 +237,8 @@ export const SESSION_OF_LEASE = `
   SELECT COALESCE(invocations.session_id, jobs.id) AS sessionId, jobs.project_id AS projectId
   FROM jobs LEFT JOIN invocations ON invocations.id = jobs.id
   WHERE jobs.lease_id = ? AND jobs.kind IN ('invocation', 'session')`;
+
+/** The session that core gave up a short time ago. Index sessions_by_ended_lease. */
+export const LATE_SESSION = `
+  SELECT id AS sessionId, project_id AS projectId FROM sessions
+  WHERE ended_lease_id = @leaseId AND is_given_up = 1 AND ended_at > @endedAfter`;

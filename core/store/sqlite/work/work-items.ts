@@ -6,7 +6,7 @@ import type { WorkItemStatements } from '../../operations/work-items.ts';
 import type { LeasedSession } from '../../types/leases.ts';
 import { certificatesOfSession } from '../certificates.ts';
 import { contextStarts } from '../contexts.ts';
-import { queries, statements } from '../engine/statements.ts';
+import { frequentQueries, statements } from '../engine/statements.ts';
 import { found } from '../engine/steps.ts';
 import { preparedOnce, type Tx } from '../engine/transaction.ts';
 import { extensionsOfSession } from '../files.ts';
@@ -17,7 +17,7 @@ type SessionRow = Pick<LeasedSession, 'id' | 'projectId' | 'params' | 'timeoutMs
 
 export const workItemStatements = preparedOnce((tx: Tx): WorkItemStatements => {
   const { row } = statements(tx);
-  const session = queries(tx).row<[string], SessionRow>(`
+  const session = frequentQueries(tx).row<[string], SessionRow>(`
     SELECT id, project_id AS projectId, params, timeout_ms AS timeoutMs, keep_alive AS keepAlive
     FROM sessions WHERE id = ?`);
   return {

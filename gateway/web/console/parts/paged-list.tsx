@@ -1,5 +1,5 @@
 /** A list in pages by cursor that changes arrive in: newer rows wait while it is scrolled. */
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { api, sentenceOf, withQuery } from '../data/api.ts';
 import { onChange } from '../data/changes.ts';
 import { paced } from '../data/paced.ts';
@@ -62,8 +62,8 @@ export function usePagedList<T extends Row>(
       if (!isOld()) setLists((old) => ({ ...old, isLoaded: true, error: sentenceOf(error) }));
     }
   }, []);
-  // other filters are another list
-  useEffect(() => {
+  // other filters are another list; asked for before the frame without rows is drawn
+  useLayoutEffect(() => {
     setLists(empty);
     void load(true);
   }, [key, load]);

@@ -27,8 +27,12 @@ type Props<T> = {
   keys?(row: T): Key[];
 };
 
+/** Ours: more than a tall screen shows. */
+const FIRST_ROWS = 20;
+
 export function Table<T>(props: Props<T>) {
-  const { label, rows, columns, chosen } = props;
+  const { label, columns, chosen } = props;
+  const rows = useFirstRows(props.rows);
   const [current, setCurrent] = useCurrent(props);
   return (
     <table aria-label={label}>
@@ -62,6 +66,17 @@ export function Table<T>(props: Props<T>) {
       </tbody>
     </table>
   );
+}
+
+/** What is seen at once is drawn before the rest: drawing rows is half of the time of a page. */
+function useFirstRows<T>(rows: readonly T[]): readonly T[] {
+  const [isWhole, setWhole] = useState(false);
+  useEffect(() => {
+    // after the frame with the first rows
+    const frame = requestAnimationFrame(() => setTimeout(() => setWhole(true)));
+    return () => cancelAnimationFrame(frame);
+  }, []);
+  return isWhole ? rows : rows.slice(0, FIRST_ROWS);
 }
 
 type RowProps<T> = { row: T; table: Props<T>; isCurrent: boolean; onFocus(): void };

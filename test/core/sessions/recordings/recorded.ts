@@ -1,7 +1,8 @@
 /** Recorded sessions, as a runner reports them, with helpers to read the result. */
 import { newId } from '../../../../core/common/ids.ts';
 import { must } from '../../../../proto/common/must.ts';
-import type { AddRecordingRequest } from '../../../../proto/gen/tabern/v1/runners.pb.ts';
+import type { PageRecording } from '../../../../proto/gen/tabern/v1/runners.pb.ts';
+import { addRecording } from '../../../support/core/reports.ts';
 import { type Booted, blobParts } from '../../boot.ts';
 
 export type Run = { id: string; leaseId: string };
@@ -19,25 +20,38 @@ export async function end(app: Booted, { leaseId }: Run): Promise<void> {
   await app.clients.runners.completeInvocation(wanted, app.asRunner);
 }
 
+/** Returns the receipt of the bytes. */
 export async function write(app: Booted, leaseId: string, bytes: string): Promise<string> {
-  const parts = blobParts({ kind: 'RECORDING', leaseId }, bytes);
-  return (await app.clients.blobs.writeBlob(parts, app.asRunner)).blobId;
+  const parts = blobParts({ kind: 'RECORDING', leaseId, reported: true }, bytes);
+  return must((await app.clients.blobs.writeBlob(parts, app.asRunner)).receipt, 'a receipt');
 }
 
-export async function add(app: Booted, says: Partial<AddRecordingRequest>): Promise<void> {
-  const rest = { pageId: 0, number: 0, startMs: 0, endMs: 0, url: 'https://a.test/' };
-  const wanted = { leaseId: '', complete: false, ...rest, ...says };
-  await app.clients.runners.addRecording(wanted, app.asRunner);
-}
+export const newOf = (says: Partial<PageRecording>): PageRecording => {
+  const usual = { pageId: 0, startMs: 0, endMs: 0, url: 'https://a.test/', parts: [] };
+  return { leaseId: '', complete: false, ...usual, ...says };
+};
+
+export const partOf = (receipt: string, number = 0, endMs = 0) => {
+  return { number, receipt, startMs: 0, endMs };
+};
+
+export const add = (app: Booted, says: Partial<PageRecording>): Promise<void> =>
+  addRecording(app, newOf(says));
 
 /** A start and two segments of three seconds each. */
 export async function bring(app: Booted, { leaseId }: Run, pageId = 0): Promise<void> {
-  await add(app, { leaseId, pageId, startMs: 100, endMs: 100 });
-  for (const [number, text] of ['start', 'first', 'second!'].entries()) {
-    const blobId = await write(app, leaseId, text);
-    const startMs = 100 + Math.max(number - 1, 0) * 3_000;
-    const endMs = 100 + number * 3_000;
-    await add(app, { leaseId, pageId, number, blobId, startMs, endMs, complete: number === 2 });
+  const startMs = 100;
+  await add(app, { leaseId, pageId, startMs, endMs: startMs });
+  for (const [index, texts] of [['start', 'first'], ['second!']].entries()) {
+    const parts: PageRecording['parts'] = [];
+    for (const text of texts) {
+      const number = text === 'start' ? 0 : index + 1;
+      const from = startMs + Math.max(number - 1, 0) * 3_000;
+      const receipt = await write(app, leaseId, text);
+      parts.push({ number, receipt, startMs: from, endMs: startMs + number * 3_000 });
+    }
+    const endMs = startMs + (index + 1) * 3_000;
+    await add(app, { leaseId, pageId, startMs, endMs, parts, complete: index === 1 });
   }
 }
 

@@ -5,9 +5,23 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../../core/common/ids.ts';
 import { must } from '../../../../proto/common/must.ts';
+import type { PageRecording } from '../../../../proto/gen/tabern/v1/runners.pb.ts';
+import { addRecording } from '../../../support/core/reports.ts';
 import { faultOf } from '../../../support/fault.ts';
-import { boot } from '../../boot.ts';
-import { add, bring, end, list, read, replay, request, run, write } from './recorded.ts';
+import { type Booted, blobParts, boot } from '../../boot.ts';
+import {
+  add,
+  bring,
+  end,
+  list,
+  newOf,
+  partOf,
+  read,
+  replay,
+  request,
+  run,
+  write,
+} from './recorded.ts';
 
 const test = suite('core/sessions/recordings/recordings');
 const DAY_MS = 86_400_000;
@@ -78,16 +92,18 @@ test('a recording is PENDING until parts that are encoded after the end are adde
   app.clock.advance(9 * MINUTE_MS);
   await bring(app, one);
   assert.is((await list(app, one.id))[0]?.status, 'COMPLETED');
+  const parts = blobParts({ kind: 'DOWNLOAD', leaseId: one.leaseId }, 'late');
+  const fault = await faultOf(app.clients.blobs.writeBlob(parts, app.asRunner));
+  assert.is(fault.reason, 'LEASE_LOST', 'no other file');
 });
 
 test('ten minutes after the end a download is COMPLETED or FAILED', async () => {
   await using app = await boot();
   const [some, none] = [await run(app), await run(app)];
   for (const { leaseId } of [some, none]) await add(app, { leaseId });
-  const blobId = await write(app, some.leaseId, 'start');
-  await add(app, { leaseId: some.leaseId, blobId });
-  const segment = await write(app, some.leaseId, 'segment');
-  await add(app, { leaseId: some.leaseId, number: 1, blobId: segment, endMs: 10 });
+  const start = partOf(await write(app, some.leaseId, 'start'));
+  const segment = partOf(await write(app, some.leaseId, 'segment'), 1, 10);
+  await add(app, { leaseId: some.leaseId, parts: [start, segment], endMs: 10 });
   for (const one of [some, none]) await end(app, one);
   for (const one of [some, none]) await request(app, one.id);
   app.clock.advance(10 * MINUTE_MS + 1);
@@ -105,22 +121,71 @@ test('a lease without a recording cannot add parts after its end', async () => {
   assert.is((await faultOf(add(app, { leaseId: one.leaseId }))).reason, 'LEASE_LOST');
 });
 
-test('a part is added once, and a blob belongs to one part', async () => {
+test('a part is added once, and its bytes belong to one part', async () => {
   await using app = await boot();
   const [one, other] = [await run(app), await run(app)];
-  const blobId = await write(app, one.leaseId, 'start');
-  await add(app, { leaseId: one.leaseId, blobId });
-  await add(app, { leaseId: one.leaseId, blobId }); // repeated
-  const again = add(app, { leaseId: one.leaseId, number: 1, blobId });
-  assert.is((await faultOf(again)).facts['field'], 'blobId');
-  const stolen = add(app, { leaseId: other.leaseId, blobId });
-  assert.is((await faultOf(stolen)).facts['field'], 'blobId');
-  const bundle = add(app, { leaseId: one.leaseId, number: 1, blobId: newId() });
-  assert.is((await faultOf(bundle)).facts['field'], 'blobId');
-  for (const wrong of [{ pageId: 1000 }, { startMs: -1 }, { endMs: Number.NaN }]) {
-    const fault = await faultOf(add(app, { leaseId: one.leaseId, ...wrong }));
-    assert.is(fault.facts['field'], Object.keys(wrong)[0]);
+  const receipt = await write(app, one.leaseId, 'start');
+  const add = (says: Partial<PageRecording>) =>
+    addRecording(app, newOf({ leaseId: one.leaseId, ...says }));
+  await add({ parts: [partOf(receipt)] });
+  await add({ parts: [partOf(receipt)] }); // repeated
+  const twice = partOf(await write(app, one.leaseId, 'twice'), 2);
+  for (const parts of [
+    [partOf(receipt, 1)],
+    [partOf('')],
+    [partOf(`${receipt.slice(0, -2)}aa`)],
+    [twice, { ...twice, number: 3 }],
+    Array(11).fill(twice),
+  ]) {
+    assert.is((await faultOf(add({ parts }))).reason, 'INVALID_FIELD');
   }
+  const stolen = add({ leaseId: other.leaseId, parts: [partOf(receipt)] });
+  assert.match((await faultOf(stolen)).message, '`receipt` must be of bytes');
+  assert.is((await faultOf(add({ pageId: 1, parts: [partOf(receipt)] }))).reason, 'INVALID_FIELD');
+  for (const wrong of [{ pageId: 1000 }, { startMs: -1 }, { endMs: Number.NaN }]) {
+    const fault = await faultOf(add(wrong));
+    assert.match(fault.message, `\`${Object.keys(wrong)[0]}\``);
+  }
+  await add({ parts: [twice], complete: true });
+  assert.equal(await partsOf(app, one.id), [0, 2]);
+});
+
+test('a runner of an earlier release adds blobs that have rows', async () => {
+  await using app = await boot();
+  const [one, other] = [await run(app), await run(app)];
+  const { blobs, runners } = app.clients;
+  const write = async (text: string) => {
+    const parts = blobParts({ kind: 'RECORDING', leaseId: one.leaseId }, text);
+    const { blobId, receipt } = await blobs.writeBlob(parts, app.asRunner);
+    assert.is(receipt, undefined);
+    return blobId;
+  };
+  const add = (says: object) => {
+    const usual = { pageId: 0, number: 0, startMs: 0, endMs: 0, url: 'https://a.test/' };
+    const wanted = { leaseId: one.leaseId, complete: false, ...usual, ...says };
+    return runners.addRecording(wanted, app.asRunner);
+  };
+  const blobId = await write('start');
+  await add({});
+  await add({ blobId });
+  await add({ blobId }); // repeated
+  await add({ blobId: await write('segment'), number: 1, endMs: 10, complete: true });
+  for (const wrong of [
+    { number: 1, blobId },
+    { leaseId: other.leaseId, blobId },
+    { number: 1, blobId: newId() },
+    { number: 1, blobId: await app.upload('archive') },
+  ]) {
+    assert.is((await faultOf(add(wrong))).facts['field'], 'blobId');
+  }
+  for (const wrong of [{ pageId: 1000 }, { startMs: -1 }, { endMs: Number.NaN }]) {
+    assert.is((await faultOf(add(wrong))).facts['field'], Object.keys(wrong)[0]);
+  }
+  assert.equal(await partsOf(app, one.id), [0, 1]);
+  await end(app, one);
+  await request(app, one.id);
+  const [made] = await list(app, one.id);
+  assert.is((await read(app, must(made?.downloadUrl, 'a link'))).text.slice(-7), 'segment');
 });
 
 test('replays list pages with a video, and the parts of a page in order', async () => {
@@ -179,5 +244,13 @@ test('playlists of shared sessions leave those of the project', async () => {
   assert.is((await faultOf(shared())).reason, 'RATE_LIMIT');
   await replay(app, one.id, '0');
 });
+
+/** Numbers of the parts of the first page. */
+async function partsOf(app: Booted, id: string): Promise<number[]> {
+  const { initUrl, segments } = await replay(app, id, '0');
+  return [initUrl, ...segments.map(({ url }) => url)].map((url) =>
+    Number(/(\d+)\.\w+\?/.exec(url)?.[1]),
+  );
+}
 
 test.run();

@@ -39,7 +39,7 @@ function sessionAt(address: string, more = {}) {
         if (metadata['authorization'] !== 'Bearer a-token') throw new Error('no gateway');
         const signingKey = String(credential?.value);
         const found = { sessionId: SESSION, status: 'RUNNING', address, signingKey } as const;
-        const rights = { apiKeyId: '', isReadOnly: false, handoffId: '' };
+        const rights = { apiKeyId: '', isReadOnly: false, handoffId: '', runnerId: '' };
         return { ...found, ...rights, expiresAt: undefined };
       },
     },

@@ -26,6 +26,7 @@ function openLive() {
       expiresAt: new Date(0),
       apiKeyId: '',
       handoffId: '',
+      runnerId: '',
       isReadOnly: false,
     };
   };

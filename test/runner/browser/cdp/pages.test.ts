@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openPages } from '../../../../runner/browser/cdp/pages.ts';
 import { openRaw } from '../../sessions/relay/raw.ts';
-import { openLab, until } from '../lab.ts';
+import { openLab, PATIENT, until } from '../lab.ts';
 
 const pages = suite('runner/browser/cdp/pages');
 
@@ -111,7 +111,7 @@ pages('two callers share one list, and its sessions work beside a client', async
   const page = await firstPage(browser);
   await page.evaluate('globalThis.mark = 7');
   const expression = 'globalThis.mark';
-  const answer = await list.active?.session.call('Runtime.evaluate', { expression });
+  const answer = await list.active?.session.call('Runtime.evaluate', { expression }, PATIENT);
   assert.equal(answer?.['result'], { type: 'number', value: 7, description: '7' });
   const cdp = await page.context().newCDPSession(page);
   await cdp.send('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true });

@@ -6,18 +6,16 @@ import { openPages } from '../../../../runner/browser/cdp/pages.ts';
 import type { Pipe } from '../../../../runner/browser/cdp/pipe.ts';
 import { openTargetSession } from '../../../../runner/browser/cdp/target-session.ts';
 import { errorOf } from '../../../support/fault.ts';
-import { openLab } from '../lab.ts';
+import { openLab, PATIENT } from '../lab.ts';
 
 const test = suite('runner/browser/cdp/target-session');
-/** For a machine that is busy. */
-const PATIENT = { timeoutMs: 60_000, patienceMs: 60_000 };
 const REFUSAL = 'Not attached to an active page';
 
 test('no command fails while a page navigates to another site', async () => {
   for (const launch of [{}, { program: '/usr/bin/chromium' }]) {
     await using lab = await openLab({ allow: ['127.0.0.0/8'], ...launch });
     const { session } = must((await openPages(lab.chrome)).active, 'the default page');
-    await session.call('Page.enable');
+    await session.call('Page.enable', {}, PATIENT);
     const sites = [lab.siteUrl, lab.siteUrl.replace('127.0.0.1', 'localhost')];
     for (const url of [...sites, ...sites]) {
       const loaded = session.once('Page.loadEventFired', PATIENT);
@@ -30,7 +28,7 @@ test('no command fails while a page navigates to another site', async () => {
       while (!isThere) await session.call('Page.getNavigationHistory', {}, PATIENT);
       await going;
     }
-    const { entries } = await session.call('Page.getNavigationHistory');
+    const { entries } = await session.call('Page.getNavigationHistory', {}, PATIENT);
     assert.is((entries as unknown[]).length, 5); // about:blank, and all four
   }
 });
@@ -38,7 +36,7 @@ test('no command fails while a page navigates to another site', async () => {
 test('any other error of Chrome rejects with its message', async () => {
   await using lab = await openLab({ allow: [] });
   const { session } = must((await openPages(lab.chrome)).active, 'the default page');
-  const answer = session.call('Page.handleJavaScriptDialog', { accept: true });
+  const answer = session.call('Page.handleJavaScriptDialog', { accept: true }, PATIENT);
   assert.match(String(await errorOf(answer)), /No dialog is showing/);
 });
 

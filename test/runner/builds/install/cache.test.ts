@@ -81,6 +81,18 @@ kept('a link in place of node_modules is neither cached nor followed', async () 
   assert.equal(readdirSync(join(dir.path, 'aside')), []);
 });
 
+kept('what a dead runner left aside is removed after an hour', async () => {
+  await using dir = tempDirectory();
+  const asides = join(dir.path, 'aside');
+  const hourAgo = Date.now() - 3_600_000;
+  const young = `${hourAgo + 60_000}-x`;
+  for (const name of [`${hourAgo - 60_000}-x`, young, 'of an earlier release']) {
+    mkdirSync(join(asides, name, 'node_modules'), { recursive: true });
+  }
+  await open(dir.path);
+  assert.equal(readdirSync(asides), [young], 'that of a runner that is being replaced');
+});
+
 kept('a link in place of a cached install is neither used nor followed', async () => {
   await using dir = tempDirectory();
   await using machine = directory({ 'canary/secret': 'of the machine' });

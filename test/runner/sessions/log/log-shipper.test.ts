@@ -3,7 +3,7 @@ import { zstdDecompressSync } from 'node:zlib';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../../proto/common/must.ts';
-import type { AppendSessionLogsRequest } from '../../../../proto/gen/tabern/v1/runners.pb.ts';
+import type { SessionLogChunk } from '../../../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../../../proto/rpc/errors.ts';
 import type { Chrome } from '../../../../runner/browser/launch.ts';
 import { sessionLogs } from '../../../../runner/sessions/log/log-shipper.ts';
@@ -17,20 +17,21 @@ type Answer = { full: boolean } | Error;
 
 /** A log whose core responds as `answerOf` returns; a Chrome without pages. */
 async function openBench(answerOf: (call: number) => Answer = () => ({ full: false })) {
-  const taken: AppendSessionLogsRequest[] = [];
+  const taken: SessionLogChunk[] = [];
   let calls = 0;
   const lost = new AbortController();
-  const runners = {
-    async appendSessionLogs(request: AppendSessionLogsRequest) {
+  const lease = testLease('a-lease', {
+    lost: lost.signal,
+    async append(entry) {
+      if (entry.kind !== 'chunk') throw new Error('not a chunk');
       calls += 1;
       const answer = answerOf(calls);
       if (answer instanceof Error) throw answer;
-      taken.push(request);
-      return answer;
+      taken.push(entry.chunk);
+      return answer.full;
     },
-  };
-  const runner = testRunner({ clients: { runners }, now: () => 5 });
-  const lease = testLease('a-lease', { lost: lost.signal });
+  });
+  const runner = testRunner({ now: () => 5 });
   const logs = sessionLogs('a-session', { runner, lease });
   const { promise: closed } = Promise.withResolvers<void>();
   const none = { targetInfos: [] };
@@ -122,11 +123,14 @@ for (const [what, answer] of [
   });
 }
 
-test('a lost lease ends the log at once', async () => {
-  const { event, part, lost } = await openBench(() => new Fault('CORE_UNAVAILABLE', 'away'));
+test('the log of a lost lease is sent until core refuses it', async () => {
+  const { event, part, lost, calls } = await openBench(
+    (call) => new Fault(call === 1 ? 'CORE_UNAVAILABLE' : 'LEASE_LOST', 'away, then back'),
+  );
   event(0);
   lost.abort();
   await part.closeLast?.();
+  assert.is(calls(), 2);
 });
 
 test('a warning is an entry, also before the session is open', async () => {

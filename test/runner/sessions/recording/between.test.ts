@@ -4,7 +4,7 @@ import { must } from '../../../../proto/common/must.ts';
 import { openPages, type Page } from '../../../../runner/browser/cdp/pages.ts';
 import { PageRecorder } from '../../../../runner/sessions/recording/page-recorder.ts';
 import { until } from '../../../support/poll.ts';
-import type { Lab } from '../../browser/lab.ts';
+import { type Lab, PATIENT } from '../../browser/lab.ts';
 import { LIMIT_MS, look, openLiveLab } from '../live-view/viewers.ts';
 
 const test = suite('runner/sessions/recording/between');
@@ -15,14 +15,14 @@ const TIMES = 12;
 async function startTravel(lab: Lab): Promise<AsyncDisposable & { page: Page }> {
   const page = must((await openPages(lab.chrome)).active, 'the default page');
   const { session } = page;
-  await session.call('Page.enable');
+  await session.call('Page.enable', {}, PATIENT);
   let isOver = false;
   const travel = async (): Promise<void> => {
     for (let turn = 0; !isOver; turn += 1) {
       const host = turn % 2 === 0 ? 'localhost' : '127.0.0.1';
       const url = `${lab.siteUrl.replace('127.0.0.1', host)}/${turn}`;
-      const loaded = session.once('Page.loadEventFired', { timeoutMs: LIMIT_MS });
-      await Promise.all([session.call('Page.navigate', { url }, { timeoutMs: LIMIT_MS }), loaded]);
+      const loaded = session.once('Page.loadEventFired', PATIENT);
+      await Promise.all([session.call('Page.navigate', { url }, PATIENT), loaded]);
     }
   };
   const travelled = travel();

@@ -1,6 +1,6 @@
 /** Recordings with an encoder controlled by the test, and a core that records its calls. */
 import * as assert from 'uvu/assert';
-import type { AddRecordingRequest } from '../../../../proto/gen/tabern/v1/runners.pb.ts';
+import type { PageRecording } from '../../../../proto/gen/tabern/v1/runners.pb.ts';
 import { openShares } from '../../../../proto/sharing/shares.ts';
 import type {
   Encoded,
@@ -26,24 +26,30 @@ export const frame = (own: string): Buffer =>
 type Encode = (segment: Segment, frames: TimedFrame[]) => Encoded;
 export const ENCODED = { start: Buffer.from('start'), segment: Buffer.from('segment') };
 
+/** A lease of a runner without other work. `added`: what core has stored. */
+export function leaseOf(id: string, added: PageRecording[]): Track['lease'] {
+  const append: Track['lease']['append'] = async (entry, { signal }) => {
+    signal.throwIfAborted();
+    if (entry.kind === 'recording') added.push(entry.recording);
+    return false;
+  };
+  return { id, call: {}, append, waitOf: () => 0 };
+}
+
 export function openBench(encode: Encode, allowanceBytes?: number) {
   const dir = tempDirectory();
-  const added: AddRecordingRequest[] = [];
+  const added: PageRecording[] = [];
   const written: string[] = [];
   const warned: string[] = [];
   const clients = {
     blobs: {
+      beginUpload: async () => ({}),
       async writeBlob(parts: AsyncIterable<{ part?: { $case: string; value: unknown } }>) {
         let text = '';
         for await (const { part } of parts) if (part?.$case === 'chunk') text += String(part.value);
         written.push(text);
-        return { blobId: `blob ${written.length}`, size: text.length, sha256: '' };
-      },
-    },
-    runners: {
-      async addRecording(request: AddRecordingRequest) {
-        added.push(request);
-        return {};
+        const receipt = `receipt ${written.length}`;
+        return { blobId: 'blob', size: text.length, sha256: '', receipt };
       },
     },
   } as unknown as Recipient['clients'];
@@ -57,7 +63,7 @@ export function openBench(encode: Encode, allowanceBytes?: number) {
   };
   const allowance = allowanceBytes === undefined ? {} : { allowance: openShares(allowanceBytes) };
   const recordings = openRecordings({ encoder, runDir: dir.path, log, ...allowance });
-  const to = { clients, call: {}, leaseId: 'lease' };
+  const to = { clients, lease: leaseOf('lease', added), sessionId: 'session' };
   const track: Track = {
     ...to,
     projectId: 'first',

@@ -42,6 +42,9 @@ async function openEncoderLab(idleMs = 60_000): Promise<Lab> {
   };
 }
 
+/** Ours: for a browser without a GPU, on a busy machine. */
+const PAINT_MAX_MS = 60_000;
+
 /** Pictures of one colour each, as a Chrome of its own encodes them; none is captured of a page. */
 async function renderFrames(
   dir: string,
@@ -53,7 +56,8 @@ async function renderFrames(
     const [target] = targetInfos as { targetId: string }[];
     await using page = await attach(chrome.pipe, target?.targetId ?? '');
     const expression = `${PAINT_JPEGS}(${JSON.stringify(wanted)})`;
-    const { result } = await page.call('Runtime.evaluate', { expression, returnByValue: true });
+    const asked = { expression, returnByValue: true };
+    const { result } = await page.call('Runtime.evaluate', asked, { timeoutMs: PAINT_MAX_MS });
     const { value } = result as { value: string[] };
     return value.map((url) => Buffer.from(url.slice(url.indexOf(',') + 1), 'base64'));
   } finally {

@@ -1,4 +1,5 @@
 /** The frames of a page that its client pauses while a new window waits. */
+import { createHash } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../../proto/common/must.ts';
@@ -6,7 +7,7 @@ import { openPages } from '../../../../runner/browser/cdp/pages.ts';
 import type { Pipe } from '../../../../runner/browser/cdp/pipe.ts';
 import { attach } from '../../../../runner/browser/cdp/target-session.ts';
 import { PageRecorder } from '../../../../runner/sessions/recording/page-recorder.ts';
-import { openLab, until } from '../../browser/lab.ts';
+import { openLab, PATIENT, until } from '../../browser/lab.ts';
 import { openRaw } from '../relay/raw.ts';
 
 const test = suite('runner/sessions/recording/held');
@@ -43,7 +44,7 @@ for (const [program, isAtOnce] of [
     page.session.on('Page.screencastVisibilityChanged', () => {
       starts += 1;
     });
-    const onFrame = ({ jpeg }: { jpeg: Buffer }) => void frames.push(jpeg.toString('base64'));
+    const onFrame = ({ jpeg }: { jpeg: Buffer }) => void frames.push(hashOf(jpeg));
     const recorder = new PageRecorder(page, { now: Date.now, onFrame: onFrame });
     pages.onWindow(() => recorder.hold());
     const witness = await watch(lab.chrome.pipe, page.targetId);
@@ -85,12 +86,16 @@ async function watch(pipe: Pipe, targetId: string): Promise<string[]> {
   const session = await attach(pipe, targetId);
   const seen: string[] = [];
   session.on('Page.screencastFrame', ({ data, sessionId }) => {
-    seen.push(String(data));
+    seen.push(hashOf(Buffer.from(String(data), 'base64')));
     session.call('Page.screencastFrameAck', { sessionId }).catch(() => undefined);
   });
   const size = { maxWidth: 1280, maxHeight: 1280 };
-  await session.call('Page.startScreencast', { format: 'jpeg', quality: 60, ...size });
+  await session.call('Page.startScreencast', { format: 'jpeg', quality: 60, ...size }, PATIENT);
   return seen;
+}
+
+function hashOf(jpeg: Buffer): string {
+  return createHash('sha256').update(jpeg).digest('hex');
 }
 
 test.run();

@@ -124,7 +124,7 @@ test('a page that a new window pauses gives no frame until it runs again', async
   bench.recorder.stop();
 });
 
-test('a covered page gives no frame until it is visible', async () => {
+test('a covered page gives no frame until it is visible and drawn', async () => {
   const bench = openBench();
   bench.see(false);
   bench.say('one that was never held');
@@ -135,7 +135,10 @@ test('a covered page gives no frame until it is visible', async () => {
   bench.see(false);
   bench.say('dimmed');
   bench.see(true);
+  await bench.called('Runtime.evaluate', 2);
   bench.say('dimmed still');
+  assert.is(bench.count('start'), 2);
+  bench.running[1]?.resolve();
   await bench.called('start', 3);
   bench.see(true);
   bench.say('two');

@@ -6,8 +6,13 @@ import { newId } from '../../../../core/common/ids.ts';
 import { must } from '../../../../proto/common/must.ts';
 import { openEncoder } from '../../../../runner/sessions/recording/encoder.ts';
 import { recording } from '../../../../runner/sessions/recording/recording.ts';
-import { openRecordings, type Recordings } from '../../../../runner/sessions/recording/uploader.ts';
+import {
+  openRecordings,
+  type Recipient,
+  type Recordings,
+} from '../../../../runner/sessions/recording/uploader.ts';
 import type { Booted } from '../../../core/boot.ts';
+import { addRecording } from '../../../support/core/reports.ts';
 import { until } from '../../../support/poll.ts';
 import { pixelAt } from '../../../support/runner/video.ts';
 import { type Lab, launchOne, log } from '../../browser/lab.ts';
@@ -34,7 +39,7 @@ export type Paint = (page: Page, colour: Colour) => Promise<void>;
 export async function record(
   app: Booted,
   lab: Lab,
-  { leaseId }: Recorded,
+  { leaseId, sessionId }: Recorded,
   drive: (browser: Browser, paint: Paint, shows: Shows) => Promise<void>,
   now = Date.now,
 ): Promise<void> {
@@ -76,10 +81,19 @@ export async function record(
     await page.evaluate(`document.documentElement.style.background = '${colour}'`);
     await shows(colour);
   };
+  const lease: Recipient['lease'] = {
+    id: leaseId,
+    call,
+    async append(entry) {
+      if (entry.kind === 'recording') await addRecording(app, entry.recording);
+      return false;
+    },
+    waitOf: () => 0,
+  };
   const open = recording({
     clients,
-    call,
-    leaseId,
+    lease,
+    sessionId,
     recordings: watched,
     now,
     warn: () => {},

@@ -7,8 +7,8 @@ import { must } from '../../../../proto/common/must.ts';
 import { openPages, type Page as WatchedPage } from '../../../../runner/browser/cdp/pages.ts';
 import { boot } from '../../../core/boot.ts';
 import { pixelAt, probeVideo } from '../../../support/runner/video.ts';
-import { openLab } from '../../browser/lab.ts';
-import { downloads, LIMIT_MS, lease, type Paint, pageOf, record, save } from './recorded.ts';
+import { openLab, PATIENT } from '../../browser/lab.ts';
+import { downloads, lease, type Paint, pageOf, record, save } from './recorded.ts';
 
 const test = suite('runner/sessions/recording/recording');
 
@@ -148,16 +148,15 @@ test('the recording of a crashed page continues after a navigation', async () =>
     const cdp = await page.context().newCDPSession(page);
     cdp.send('Page.crash').catch(() => undefined); // never answered
     await crashed;
-    const patient = { timeoutMs: LIMIT_MS };
     const [{ session }] = (await openPages(lab.chrome)).open() as [WatchedPage];
-    await session.call('Page.navigate', { url: `${lab.siteUrl}/again` }, patient);
+    await session.call('Page.navigate', { url: `${lab.siteUrl}/again` }, PATIENT);
     // a page may be empty yet when its navigation is answered
     const expression = `new Promise((done) => {
       const paint = () => done(document.documentElement.style.background = 'blue');
       if (document.readyState === 'complete') paint();
       else addEventListener('load', paint);
     })`;
-    await session.call('Runtime.evaluate', { expression, awaitPromise: true }, patient);
+    await session.call('Runtime.evaluate', { expression, awaitPromise: true }, PATIENT);
     await shows('blue'); // Playwright does not speak to a page that has crashed
   });
   const [made] = await downloads(app, work.sessionId);

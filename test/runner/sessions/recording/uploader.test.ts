@@ -1,14 +1,18 @@
 /** The upload of segments to core, with an encoder controlled by the test. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { must } from '../../../../proto/common/must.ts';
 import { Fault } from '../../../../proto/rpc/errors.ts';
 import type { Segment } from '../../../../runner/sessions/recording/encoder.ts';
 import type { Track } from '../../../../runner/sessions/recording/uploader.ts';
-import { ENCODED, frame, openBench } from './encoder-bench.ts';
+import { until } from '../../../support/poll.ts';
+import { ENCODED, frame, leaseOf, openBench } from './encoder-bench.ts';
 
 const test = suite('runner/sessions/recording/uploader');
+const never = new AbortController().signal;
 
 test('projects take turns at the encoder, and each keeps a share of the buffers', async () => {
   const order: number[] = [];
@@ -16,7 +20,7 @@ test('projects take turns at the encoder, and each keeps a share of the buffers'
     order.push(frames[0]?.lasts ?? 0);
     return ENCODED;
   }, 640);
-  const second: Track = { ...bench.track, projectId: 'second', leaseId: 'second' };
+  const second: Track = { ...bench.track, projectId: 'second', lease: leaseOf('second', []) };
   const frames = 30; // of 20 bytes: more than a project's share
   const kept = [bench.track, second].map((track) => {
     const buffer = bench.recordings.openFrameBuffer(`${track.projectId}-full`, track.projectId);
@@ -55,11 +59,11 @@ test('a segment past the project’s quota ends the recording with a warning', a
   await using bench = openBench(() => ENCODED);
   bench.take(1, [1_500], 2_000);
   await bench.recordings.idle();
-  const { blobs, runners } = bench.track.clients;
+  const { blobs } = bench.track.clients;
   const full = async () => {
     throw new Fault('QUOTA_EXCEEDED', 'The quota is used up.');
   };
-  bench.track.clients = { runners, blobs: { ...blobs, writeBlob: full } };
+  bench.track.clients = { blobs: { ...blobs, writeBlob: full } };
   bench.take(2, [2_000], 3_000);
   bench.take(3, [3_000], 4_000, true);
   await bench.recordings.idle();
@@ -80,11 +84,18 @@ test('the start is sent once, then segments with their times, and no buffer is l
   await bench.recordings.idle();
   assert.equal(bench.written, ['start', 'segment', 'segment']);
   assert.equal(
-    bench.added.map(({ number, startMs, endMs, complete }) => [number, startMs, endMs, complete]),
+    bench.added.map(({ startMs, endMs, complete, parts }) => [startMs, endMs, complete, parts]),
     [
-      [0, 500, 500, false],
-      [1, 500, 2_500, false],
-      [2, 2_500, 3_000, true],
+      [
+        500,
+        2_500,
+        false,
+        [
+          { number: 0, receipt: 'receipt 1', startMs: 500, endMs: 500 },
+          { number: 1, receipt: 'receipt 2', startMs: 500, endMs: 2_500 },
+        ],
+      ],
+      [500, 3_000, true, [{ number: 2, receipt: 'receipt 3', startMs: 2_500, endMs: 3_000 }]],
     ],
   );
   assert.equal(
@@ -127,7 +138,7 @@ test('a segment that cannot be encoded ends the recording, with a report to core
   assert.is(asked, 3); // the second twice, the third not at all
   assert.equal(bench.written, ['start', 'segment']);
   const last = bench.added.at(-1);
-  assert.equal([last?.number, last?.blobId, last?.complete], [0, undefined, true]);
+  assert.equal([last?.parts, last?.complete], [[], true]);
   assert.equal(readdirSync(bench.dir), []);
 });
 
@@ -168,19 +179,111 @@ test('a video ends at its size limit', async () => {
   assert.is(bench.added.at(-1)?.complete, true);
 });
 
+test('uploads that wait delay no encoding and no other project, and keep their order', async () => {
+  await using bench = openBench(() => ENCODED);
+  const { blobs } = bench.track.clients;
+  const away = Promise.withResolvers<void>();
+  const slow: typeof blobs.writeBlob = async (...call) => {
+    await away.promise;
+    return await blobs.writeBlob(...call);
+  };
+  bench.track.clients = { blobs: { ...blobs, writeBlob: slow } };
+  for (const number of [1, 2, 3]) bench.take(number, [number * 1_500], 9_000, number === 3);
+  const lease = leaseOf('second', bench.added);
+  const second: Track = { ...bench.track, projectId: 'second', lease, clients: { blobs } };
+  const buffer = bench.recordings.openFrameBuffer('second', 'second');
+  buffer.add({ jpeg: frame('x'), at: 1_500 });
+  bench.recordings.send({ track: second, number: 1, buffer, until: 2_000, isLast: true });
+  await until(() => bench.added.some(({ leaseId, complete }) => leaseId === 'second' && complete));
+  const isWaiting = () => readdirSync(bench.dir).filter((name) => name.startsWith('segment-'));
+  await until(() => isWaiting().length === 3);
+  away.resolve();
+  await bench.recordings.idle();
+  const own = bench.added.filter(({ leaseId }) => leaseId === 'lease');
+  assert.equal(
+    own.map(({ parts }) => parts.map(({ number }) => number)),
+    [[0, 1], [2], [3]],
+  );
+  assert.equal(readdirSync(bench.dir), []);
+});
+
 test('a lost lease ends its recording only', async () => {
   await using bench = openBench(() => ENCODED);
   const refuse = async () => {
     throw new Fault('LEASE_LOST', 'The lease is lost or has ended.');
   };
   Object.assign(bench.track, {
-    clients: { blobs: { writeBlob: refuse }, runners: { addRecording: refuse } },
+    clients: { blobs: { beginUpload: async () => ({}), writeBlob: refuse } },
+    lease: { ...bench.track.lease, append: refuse },
   });
   bench.take(1, [1_500], 2_000, true);
-  await bench.recordings.report(bench.track);
+  await bench.recordings.report(bench.track, never);
   await bench.recordings.idle();
   assert.ok(bench.track.isBroken);
   assert.equal(readdirSync(bench.dir), []);
+});
+
+test('reports wait for those of other work, unless their session or the runner ends', async () => {
+  await using bench = openBench(() => ENCODED);
+  const { append } = bench.track.lease;
+  bench.track.lease = {
+    ...bench.track.lease,
+    waitOf: () => 3_600_000,
+    async append(entry, how) {
+      const { ms, hurry } = must(how.patience, 'its patience');
+      await sleep(ms, undefined, { signal: hurry }).catch(() => undefined);
+      return await append(entry, how);
+    },
+  };
+  const [started, closing] = [bench.recordings.report(bench.track, never), new AbortController()];
+  const ended = bench.recordings.report({ ...bench.track, pageId: 1 }, closing.signal);
+  bench.take(1, [1_500], 2_000);
+  await until(() => bench.written.length === 2);
+  assert.equal(bench.added, []);
+  closing.abort(); // its session ends, and waits
+  await ended;
+  assert.equal(
+    bench.added.map(({ pageId, parts }) => [pageId, parts]),
+    [[1, []]],
+  );
+  await bench.recordings.finish(AbortSignal.abort());
+  await started;
+  assert.equal(bench.added.map(({ parts }) => parts.length).toSorted(), [0, 0, 2]);
+  assert.equal(readdirSync(bench.dir), []);
+});
+
+test('a segment stays on disk until core has answered its report', async () => {
+  await using bench = openBench(() => ENCODED);
+  const answer = Promise.withResolvers<boolean>();
+  bench.track.lease = { ...bench.track.lease, append: () => answer.promise };
+  bench.take(1, [1_500], 2_000);
+  await until(() => bench.written.length === 2);
+  assert.is(readdirSync(bench.dir).filter((name) => name.startsWith('segment-')).length, 1);
+  answer.resolve(false);
+  await bench.recordings.idle();
+  assert.equal(readdirSync(bench.dir), []);
+});
+
+test('a report that core refuses for the quota ends the recording with a warning', async () => {
+  await using bench = openBench(() => ENCODED);
+  const { append } = bench.track.lease;
+  bench.track.lease = {
+    ...bench.track.lease,
+    async append(entry, how) {
+      const isOfParts = entry.kind === 'recording' && entry.recording.parts.length > 0;
+      if (isOfParts) throw new Fault('QUOTA_EXCEEDED', 'The quota is used up.');
+      return await append(entry, how);
+    },
+  };
+  bench.take(1, [1_500], 2_000);
+  bench.take(2, [2_000], 3_000, true);
+  await bench.recordings.idle();
+  assert.equal(bench.warned, ['recording has stopped: The quota is used up.']);
+  assert.equal(bench.written, ['start', 'segment']);
+  assert.equal(
+    bench.added.map(({ parts, complete }) => [parts, complete]),
+    [[[], true]],
+  );
 });
 
 function onlyOf<T>({ frames }: { frames: readonly T[] }): T {

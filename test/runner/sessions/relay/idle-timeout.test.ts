@@ -1,6 +1,7 @@
 /** A connection without messages is closed; one with messages in either direction is not. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Closed } from '../../../../runner/sessions/relay/connection.ts';
 import { watchIdle } from '../../../../runner/sessions/relay/idle-timeout.ts';
 import { until } from '../../browser/lab.ts';
 
@@ -8,7 +9,8 @@ const idle = suite('runner/sessions/relay/idle-timeout');
 
 function open(idleMs: number | undefined, isHeld = () => false) {
   const closes: string[] = [];
-  let gone = (): void => {};
+  const { promise: closed, resolve } = Promise.withResolvers<Closed>();
+  const gone = (): void => resolve({ isBroken: false, hasFailed: false });
   let messages = 0;
   const client = {
     get messages() {
@@ -16,12 +18,8 @@ function open(idleMs: number | undefined, isHeld = () => false) {
     },
     close: (code: number, reason: string) => void closes.push(`${code} ${reason}`),
   };
-  const socket = {
-    ping: () => {},
-    once: (_event: string, listener: () => void) => (gone = listener),
-  };
-  watchIdle(socket as never, client, { idleMs, isHeld });
-  return { closes, say: () => (messages += 1), gone: () => gone() };
+  watchIdle({ ping: () => {}, closed }, client, { idleMs, isHeld });
+  return { closes, say: () => (messages += 1), gone };
 }
 
 idle('a silent connection is closed with 1008 and a reason; an active one is not', async () => {
@@ -47,6 +45,7 @@ idle('a closed connection is not watched', async () => {
   const before = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   const one = open(50);
   one.gone();
+  await new Promise(setImmediate);
   const after = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   assert.is(after, before);
   assert.equal(one.closes, []);

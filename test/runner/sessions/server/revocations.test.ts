@@ -28,7 +28,7 @@ async function open() {
     sockets.handleUpgrade(request, socket, head, (one) => one.on('message', (m) => one.send(m)));
   cleanup.use(
     server.register('key', {
-      relay: { serve, clients: 0 },
+      relay: { serve, clients: 0, revoke: () => undefined },
       chrome: {} as RegisteredSession['chrome'],
     }),
   );

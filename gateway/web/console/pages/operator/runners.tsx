@@ -32,18 +32,24 @@ const COLUMNS: Column<Runner>[] = [
   { name: 'Sessions', cell: ({ facts }) => facts?.sessions ?? '–' },
   { name: 'Runs', cell: ({ facts }) => facts?.invocations ?? '–' },
   { name: 'Builds', cell: ({ facts }) => facts?.builds ?? '–' },
-  { name: 'Spares', cell: ({ facts }) => facts?.spares ?? '–' },
+  { name: 'Spares', cell: ({ browser }) => browser?.spares ?? '–' },
   { name: 'Sandbox', cell: ({ facts }) => facts && <Foreign text={facts.sandbox} max={40} /> },
   { name: 'Version', cell: ({ facts }) => facts && <Foreign text={facts.version} max={40} /> },
+  { name: 'Labels', cell: ({ facts }) => <Foreign text={labelsIn(facts)} max={80} /> },
   {
     name: 'Chrome',
     kind: 'wide',
-    cell: ({ facts }) => facts && <Foreign text={facts.chrome} max={80} />,
+    cell: ({ browser }) => browser && <Foreign text={browser.product} max={80} />,
   },
 ];
 
-function RunnerState({ runner: { isPresent, isBrowserFailing } }: { runner: Runner }) {
+function labelsIn(facts: Runner['facts']): string {
+  return (facts?.labels ?? []).map(({ name, value }) => `${name}=${value}`).join(', ');
+}
+
+function RunnerState({ runner: { isPresent, isDraining, isBrowserFailing } }: { runner: Runner }) {
   if (!isPresent) return <State name="failed" word="Silent" />;
+  if (isDraining) return <State name="waiting" word="Draining" />;
   if (isBrowserFailing) return <State name="failed" word="Chrome does not start" />;
   return <State name="running" word="Present" />;
 }

@@ -51,16 +51,17 @@ export type Runner = {
   seenAt: string;
   isPresent: boolean;
   isBrowserFailing: boolean;
+  isDraining: boolean;
   running: number;
   facts?: {
     version: string;
-    chrome: string;
     sandbox: string;
     sessions: number;
     invocations: number;
     builds: number;
-    spares: number;
+    labels: { name: string; value: string }[];
   };
+  browser?: { product: string; spares: number };
 };
 export type Queue = {
   projectId: string;

@@ -1,0 +1,56 @@
+/** Handoffs in PostgreSQL. Their rules: core/store/operations/sessions/handoffs.ts. */
+import type { HandoffStatements } from '../operations/sessions/handoffs.ts';
+import type { HandoffOps } from '../types/sessions.ts';
+import { statements } from './engine/statements.ts';
+import type { InReads } from './engine/steps.ts';
+import type { Tx } from './engine/transaction.ts';
+import { SESSION_OF_LEASE } from './session-sql.ts';
+import { sessionStatements } from './work/sessions.ts';
+
+const HANDOFF = `id, project_id AS "projectId", session_id AS "sessionId", status, instructions,
+  key_id AS "keyId", created_at AS "createdAt", expires_at AS "expiresAt", ended_at AS "endedAt"`;
+const OWNED = 'id = @id AND session_id = @sessionId AND project_id = @projectId';
+
+export function handoffStatements(tx: Tx): HandoffStatements {
+  const { row, returned, value, values, number } = statements(tx);
+  return {
+    insert: returned(`
+      INSERT INTO handoffs (id, project_id, session_id, status, instructions, key_id, created_at,
+        expires_at)
+      VALUES (@id, @projectId, @sessionId, 'PENDING', @instructions, @keyId, @at, @expiresAt)
+      RETURNING ${HANDOFF}`),
+    read: row(`SELECT ${HANDOFF} FROM handoffs WHERE ${OWNED}`),
+    // Index handoffs_by_session; a session has at most 100.
+    pendingOf: value(`
+      SELECT id FROM handoffs WHERE session_id = ? AND status = 'PENDING' LIMIT 1`),
+    countOf: number('SELECT COUNT(*) FROM handoffs WHERE session_id = ?'),
+    end: row(`
+      UPDATE handoffs SET status = @status, ended_at = @at
+      WHERE id = @id AND status = 'PENDING' RETURNING ${HANDOFF}`),
+    // Index handoffs_by_session.
+    expireOf: row(`
+      UPDATE handoffs SET status = 'EXPIRED', ended_at = @at
+      WHERE session_id = @sessionId AND status = 'PENDING' RETURNING ${HANDOFF}`),
+    // Index handoffs_pending.
+    due: values(`
+      SELECT id FROM handoffs WHERE status = 'PENDING' AND expires_at <= @at
+      ORDER BY expires_at LIMIT @max`),
+    session: sessionStatements(tx).read,
+  };
+}
+
+export function handoffViews(
+  tx: Tx,
+): InReads<Omit<HandoffOps, 'createHandoff' | 'endHandoff' | 'leasedHandoffs'>> {
+  const { row, rows, exists } = statements(tx);
+  return {
+    isHandoffPending: exists(`SELECT 1 FROM handoffs WHERE id = ? AND status = 'PENDING'`),
+    getHandoff: row(`SELECT ${HANDOFF} FROM handoffs WHERE ${OWNED}`),
+    listHandoffs: rows(`
+      SELECT ${HANDOFF} FROM handoffs
+      WHERE session_id = @sessionId AND project_id = @projectId ORDER BY id DESC LIMIT @max`),
+    endedHandoffs: rows(`
+      SELECT id, status FROM handoffs WHERE id = ANY(?::TEXT[]) AND status <> 'PENDING'`),
+    sessionOfLease: row(SESSION_OF_LEASE),
+  };
+}

@@ -1,0 +1,23 @@
+/** Statements about sessions that several files need. */
+
+/** Whether the session has ended and has recordings, all of them complete. */
+export const IS_RECORDED = `
+  SELECT 1 FROM sessions
+  WHERE id = ? AND ended_at IS NOT NULL
+    AND EXISTS (SELECT 1 FROM recordings WHERE session_id = sessions.id)
+    AND NOT EXISTS (
+      SELECT 1 FROM recordings WHERE session_id = sessions.id AND completed_at IS NULL)`;
+
+/**
+ * The session of the work under a lease: a session of its own, or an invocation's. Index
+ * jobs_by_lease.
+ */
+export const SESSION_OF_LEASE = `
+  SELECT COALESCE(invocations.session_id, jobs.id) AS "sessionId", jobs.project_id AS "projectId"
+  FROM jobs LEFT JOIN invocations ON invocations.id = jobs.id
+  WHERE jobs.lease_id = ? AND jobs.kind IN ('invocation', 'session')`;
+
+/** The session that core gave up a short time ago. Index sessions_by_ended_lease. */
+export const LATE_SESSION = `
+  SELECT id AS "sessionId", project_id AS "projectId" FROM sessions
+  WHERE ended_lease_id = @leaseId AND is_given_up = 1 AND ended_at > @endedAfter`;

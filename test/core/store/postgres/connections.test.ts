@@ -1,0 +1,228 @@
+/** Connections that stand still, that are refused, or of which there are few. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import postgres from 'postgres';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newId } from '../../../../core/common/ids.ts';
+import { LOCKS } from '../../../../core/store/postgres/engine/locks.ts';
+import { openPostgres } from '../../../../core/store/server.ts';
+import type { Store } from '../../../../core/store/types.ts';
+import { openLog } from '../../../../proto/common/log.ts';
+import { openOnPostgres, urlOf } from '../../../support/engine.ts';
+import { faultOf } from '../../../support/fault.ts';
+import { until } from '../../../support/poll.ts';
+import { hasPostgres } from '../../../support/postgres.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+import { HOLDER, newSession, openBench, T0 } from '../engines.ts';
+
+const CHILD = fileURLToPath(new URL('./child.ts', import.meta.url));
+const ENGINE = { name: 'postgres', open: openOnPostgres };
+const test = suite('core/store/postgres/connections');
+
+const listSessions = (store: Store, projectId: string) =>
+  store.listSessions({ projectId, status: undefined, max: 1 });
+
+async function projectIn(store: Store, name = 'p'): Promise<string> {
+  const row = { id: newId(), name, defaultTimeout: 900, concurrency: 1_000 };
+  return (await store.ensureProject({ ...row, createdAt: T0, updatedAt: T0 })).id;
+}
+
+/** Another program on the database. */
+async function programOn(url: string) {
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  return Object.assign(sql, { [Symbol.asyncDispose]: () => sql.end() });
+}
+
+/** A database, and the URL of a role of its own in it. */
+async function withRole(role: string) {
+  const temp = tempDirectory();
+  const url = await urlOf(temp.path);
+  const sql = await programOn(url);
+  const name = `${role}_${newId().slice(-8)}`;
+  await sql.unsafe(`
+    CREATE ROLE ${name} LOGIN;
+    GRANT ALL ON SCHEMA public TO ${name};
+    GRANT ALL ON ALL TABLES IN SCHEMA public TO ${name};
+    GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO ${name}`);
+  return {
+    url,
+    sql,
+    name,
+    roleUrl: url.replace('tabern@', `${name}@`),
+    async [Symbol.asyncDispose]() {
+      await sql.end();
+      await temp[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function open(options: { url: string; directUrl: string }) {
+  const log = openLog({ role: 'core', level: 'silent' });
+  return openPostgres({ ...options, isPooled: false, durability: 'normal', log });
+}
+
+if (hasPostgres()) {
+  test('a leader that stands still loses its lock, and its transaction its rows', async () => {
+    await using bench = await openBench(ENGINE);
+    const projectId = await bench.project('p', 1_000_000);
+    await bench.store.close();
+    const url = await urlOf(bench.dir);
+    const child = spawn(process.execPath, [CHILD, url, projectId], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const gone = once(child, 'exit');
+    let created = 0;
+    createInterface({ input: child.stdout }).on('line', () => {
+      created += 1;
+    });
+    await until(() => created > 5);
+    const store = await open({ url, directUrl: url });
+    assert.is(store.isLeader(), false);
+    child.kill('SIGSTOP');
+    await until(() => store.isLeader());
+    const session = await until(() =>
+      store.createSession(newSession(projectId)).catch(() => undefined),
+    );
+    assert.is(session.projectId, projectId);
+    child.kill('SIGKILL');
+    await gone;
+    await store.close();
+  });
+
+  test('without the connection for wakes listeners are called at intervals', async () => {
+    await using at = await withRole('wakes');
+    const [one, two] = [
+      await open({ url: at.url, directUrl: at.roleUrl }),
+      await open({ url: at.url, directUrl: at.url }),
+    ];
+    await at.sql.unsafe(`ALTER ROLE ${at.name} NOLOGIN`);
+    await at.sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${at.name}`;
+    const projectId = await projectIn(two);
+    let woken = 0;
+    one.onWake('revocations', () => {
+      woken += 1;
+    });
+    const before = woken;
+    await until(() => woken >= before + 2);
+    assert.equal(await listSessions(one, projectId), [], 'other operations go on');
+    await Promise.all([one.close(), two.close()]);
+  });
+
+  test('a connection for wakes that is refused later is closed', async () => {
+    await using at = await withRole('refused');
+    const { sql, name } = at;
+    const store = await open({ url: at.url, directUrl: at.roleUrl });
+    await sql.unsafe(`ALTER ROLE ${name} SET lock_timeout = 100`);
+    const ofRole = sql`SELECT pid, backend_start FROM pg_stat_activity WHERE usename = ${name}`;
+    await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${name}`;
+    await sql`SELECT pg_advisory_lock(${LOCKS.cores})`;
+    const seen = new Set<number>();
+    await until(async () => {
+      for (const { pid } of await sql`
+        SELECT pid FROM pg_stat_activity WHERE usename = ${name}`) {
+        seen.add(pid as number);
+      }
+      return seen.size >= 3;
+    });
+    assert.ok((await ofRole).length <= 1, 'one at a time');
+    await sql`SELECT pg_advisory_unlock(${LOCKS.cores})`;
+    await until(() => store.isLeader());
+    await store.close();
+  });
+
+  test('a message of another program on the channel of wakes changes nothing', async () => {
+    await using bench = await openBench(ENGINE);
+    await until(() => bench.store.isLeader());
+    await using sql = await programOn(await urlOf(bench.dir));
+    const pid = async () => {
+      const [row] = await sql`
+        SELECT pid FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'tabern core'`;
+      return row?.['pid'];
+    };
+    const before = await pid();
+    let woken = 0;
+    bench.store.onWake('work:build', () => {
+      woken += 1;
+    });
+    for (const payload of ['', 'x', '{}', '{"topics":1}', '{"topics":[null,"work:build"]}']) {
+      await sql`SELECT pg_notify('tabern_wakes', ${payload})`;
+    }
+    await until(() => woken > 0);
+    assert.is(await pid(), before);
+  });
+
+  test('operations of one project that wait for a lock leave connections to others', async () => {
+    await using bench = await openBench(ENGINE);
+    const [busy, other] = [await bench.project('busy', 1_000), await bench.project('other')];
+    await using sql = await programOn(await urlOf(bench.dir));
+    await sql.unsafe(`BEGIN; SELECT 1 FROM queues WHERE project_id = '${busy}' FOR UPDATE`);
+    let created = 0;
+    const waiting = Promise.allSettled(
+      Array.from({ length: 14 }, async () => {
+        await bench.store.createSession(newSession(busy));
+        created += 1;
+      }),
+    );
+    await using looking = await programOn(await urlOf(bench.dir));
+    const locked = () => looking`
+      SELECT 1 FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    await until(async () => (await locked()).length >= 6);
+    await bench.store.createSession(newSession(other));
+    assert.ok((await locked()).length <= 6, 'its share');
+    await bench.store.renewLeases(RENEWAL);
+    assert.is(created, 0, 'the lock is still held');
+    await sql.unsafe('COMMIT');
+    await waiting; // on a slow machine their time may be over
+  });
+
+  test('with few connections of the server all operations end', async () => {
+    await using at = await withRole('few');
+    await at.sql.unsafe(`ALTER ROLE ${at.name} CONNECTION LIMIT 3`);
+    const store = await open({ url: at.roleUrl, directUrl: at.url });
+    const projectId = await projectIn(store);
+    const all = Array.from({ length: 60 }, () => store.createSession(newSession(projectId)));
+    assert.is((await Promise.all(all)).length, 60);
+    await store.close();
+  });
+
+  test('a read that waits for a lock ends on the server, too', async () => {
+    await using bench = await openBench(ENGINE);
+    const projectId = await bench.project('p');
+    await using sql = await programOn(await urlOf(bench.dir));
+    await sql.unsafe('BEGIN; LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE');
+    const fault = await faultOf(listSessions(bench.store, projectId));
+    assert.is(fault.reason, 'CORE_UNAVAILABLE');
+    const waiting = await sql`
+      SELECT 1 FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    assert.is(waiting.length, 0);
+    await sql.unsafe('COMMIT');
+    assert.equal(await listSessions(bench.store, projectId), []);
+  });
+
+  test('connections to a replica are given up', async () => {
+    await using bench = await openBench(ENGINE);
+    const projectId = await bench.project('p');
+    await using sql = await programOn(await urlOf(bench.dir));
+    const [row] = await sql`SELECT current_database() AS name`;
+    await sql.unsafe(`ALTER DATABASE ${row?.['name']} SET default_transaction_read_only = on`);
+    await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND pid <> pg_backend_pid()`;
+    await until(() => !bench.store.isLeader());
+    const fault = await faultOf(bench.store.createSession(newSession(projectId)));
+    assert.is(fault.reason, 'CORE_UNAVAILABLE');
+    await sql.unsafe(`SET transaction_read_only = off;
+      ALTER DATABASE ${row?.['name']} RESET default_transaction_read_only`);
+    await until(() => bench.store.createSession(newSession(projectId)).catch(() => undefined));
+    await until(() => bench.store.isLeader());
+  });
+}
+
+const RENEWAL = { ...HOLDER, leaseIds: [], leaseMs: 15_000, at: T0 };
+
+test.run();

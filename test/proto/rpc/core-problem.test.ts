@@ -1,0 +1,28 @@
+/** Sentences about a core that cannot be reached, when the caller's own certificate changes. */
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { coreProblem } from '../../../proto/rpc/core-problem.ts';
+import { Fault } from '../../../proto/rpc/errors.ts';
+import { openPairs } from '../../support/service/pairs.ts';
+import { tempDirectory } from '../../support/temp.ts';
+
+const test = suite('proto/rpc/core-problem');
+
+test('a client certificate that is being replaced is a problem, and no error', async () => {
+  await using dir = tempDirectory();
+  const { ca, pair } = await openPairs(join(dir.path, 'certs'));
+  const own = await pair(['runner-1']);
+  const coreTls = { ca, pair: { ...own, cert: { ...own.cert, source: `X in ${dir.path}:3` } } };
+  const link = { core: 'core:7447', coreTls, tokenSetting: 'TABERN_RUNNER_TOKEN' };
+  const refused = new Fault('CORE_UNAVAILABLE', 'x', {}, { details: 'Failed to connect before' });
+  assert.match(coreProblem(refused, link) ?? '', /TABERN_CORE_CLIENT_CERT_FILE must be/);
+  const cannot = 'TABERN_CORE_CLIENT_CERT_FILE cannot be read: it must be a certificate in PEM';
+  writeFileSync(own.cert.path, '-----BEGIN CERT');
+  assert.is(coreProblem(refused, link), cannot);
+  rmSync(own.cert.path);
+  assert.is(coreProblem(refused, link), cannot);
+});
+
+test.run();
