@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { WebSocket } from 'ws';
+import { must } from '../../proto/common/must.ts';
 import {
   type Attack,
   PLACES,
@@ -32,6 +33,12 @@ const MESSAGE_BYTES = 14_000_000;
 /** Rounds of the second tenant's clocks: after an attack, and while messages are not read. */
 const SOME_ROUNDS = 5;
 const MANY_ROUNDS = 40;
+/** Of the 32 of a session. */
+const RESUMABLE = 24;
+/** Logs 4 MB a second, as far as it is read. */
+const TALKING = `setInterval(() => {
+  for (let n = 0; n < 20; n += 1) console.log(n, 'x'.repeat(2_000));
+}, 10)`;
 /** Params of a handler: ports without a listener. */
 const PARAMS = { port: 1, udpPort: 1, pid: 1 };
 
@@ -59,6 +66,7 @@ const ACTS: Readonly<Record<Name, Act>> = {
       scene,
       Array.from({ length: 100_000 }, (_, id) => `{"id":${id},"method":"Browser.getVersion"}`),
     ),
+  'lost connections of a page that talks, resumed without acknowledgements': resumeMany,
   'a result of 5 MiB of small members, read ten times': async ({ stack }) => {
     const body = 'return Array(1_700_000).fill({});';
     const { large = '' } = await publish(stack, project([['large', body]]));
@@ -160,6 +168,68 @@ async function send({ stack, check }: Scene, messages: readonly string[]): Promi
   await until(isSent, 2 * ATTACK_MS).catch(() => {}); // without reads, no end of writes
   await check('what the service has of it', MANY_ROUNDS);
   client.terminate();
+}
+
+/**
+ * Resumable connections that each hear what a page logs without an end, and acknowledge nothing:
+ * the messages of all are kept while they are lost, and sent again to each that is resumed.
+ */
+async function resumeMany({ stack, check }: Scene): Promise<void> {
+  const { id, connectUrl } = await stack.call<{ id: string; connectUrl: string }>('/v1/sessions', {
+    json: {},
+  });
+  const { pages } = await stack.call<{ pages: { id: string }[] }>(`/v1/sessions/${id}/debug`);
+  const page = must(pages[0], 'a page').id;
+  const tokens: string[] = [];
+  for (let nth = 1; nth < RESUMABLE; nth += 1) tokens.push((await hear(connectUrl, page)).token);
+  const last = await hear(connectUrl, page);
+  tokens.push(last.token);
+  last.say('Runtime.evaluate', { expression: TALKING });
+  await check('what resumable connections have not read', MANY_ROUNDS);
+  const endsAt = performance.now() + 2 * ATTACK_MS;
+  let resumed = 0;
+  while (performance.now() < endsAt) {
+    const again = tokens.map((token) => resume(connectUrl, `${token}&received=0`));
+    for (const { client, first } of await Promise.all(again)) {
+      if ((await first).includes('Tabern.resumed')) resumed += 1;
+      client.terminate();
+    }
+  }
+  assert.ok(resumed > 0);
+  await check('connections that are resumed in a loop', MANY_ROUNDS);
+  await stack.call(`/v1/sessions/${id}`, { json: { status: 'REQUEST_RELEASE' } });
+}
+
+/** A resumable connection that hears the page's console, and reads nothing any more. */
+async function hear(url: string, targetId: string) {
+  const { client, token } = await resume(url, 'new');
+  const params = { targetId, flatten: true };
+  client.send(JSON.stringify({ id: 1, method: 'Target.attachToTarget', params }));
+  const answer = await new Promise<string>((resolve) => {
+    client.on('message', (text) => {
+      if (String(text).startsWith('{"id":1,')) resolve(String(text));
+    });
+  });
+  client.pause();
+  const { sessionId } = JSON.parse(answer).result;
+  const say = (method: string, params: object = {}): void =>
+    client.send(JSON.stringify({ id: 2, method, params, sessionId }));
+  say('Runtime.enable');
+  return { say, token };
+}
+
+/** A WebSocket of a resumable connection: its token, and its first message or its close. */
+async function resume(url: string, query: string) {
+  const client = new WebSocket(`${url}&resume=${query}`);
+  const first = new Promise<string>((resolve) => {
+    client.once('message', (text) => resolve(String(text)));
+    client.once('close', (code, reason) => resolve(`${code} ${reason}`));
+  });
+  const token = new Promise<string>((resolve) => {
+    client.on('upgrade', ({ headers }) => resolve(String(headers['x-svc-resume-token'])));
+    client.on('error', () => resolve('')); // refused, as a session may be that has too many
+  });
+  return { client, first, token: await token };
 }
 
 function project(bodies: readonly [name: string, body: string][]): Record<string, string> {

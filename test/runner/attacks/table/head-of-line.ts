@@ -14,6 +14,7 @@ export const headOfLine = [
   { name: 'a CDP command of 14 MB with a million members', ...harmlessIn('landlock') },
   { name: 'a CDP command of 14 MB of nested, invalid JSON', ...harmless },
   { name: 'a flood of 100,000 CDP commands with unread responses', ...harmless },
+  { name: 'lost connections of a page that talks, resumed without acknowledgements', ...harmless },
   { name: 'a result of 5 MiB of small members, read ten times', ...harmlessIn('deno') },
   { name: 'a build whose package.json has 24 MiB of members', ...harmless },
   { name: 'proxy patterns with repeats of a thousand, repeatedly', ...harmless },
