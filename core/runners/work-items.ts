@@ -1,0 +1,176 @@
+/**
+ * Work items for a runner: leased work with what it needs opened. Work whose context, proxies or
+ * secrets are damaged ends here. What cannot be read for the moment (its bucket or the database is
+ * away) waits again, and no other work waits for it.
+ */
+import type { Log } from '../../proto/common/log.ts';
+import type { ExtensionWork, Work } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import { type ContentOptions, contextWork } from '../contexts/content.ts';
+import { certificatesOf } from '../files/certificates.ts';
+import { isDamage } from '../files/checked-bytes.ts';
+import {
+  type OpenSecrets,
+  type SecretValues,
+  UnreadableSecret,
+} from '../functions/secret-values.ts';
+import { isOfProxies, type SessionSecrets } from '../sessions/proxy-secrets.ts';
+import type { SigningKeys } from '../sessions/signing-keys.ts';
+import type { LeasedExtension } from '../store/types/files.ts';
+import type { LeasedWork } from '../store/types/leases.ts';
+
+/**
+ * Work items in one answer. Ours: with params of 64 KiB and secrets of 256 KiB each it stays far
+ * below 48 MiB.
+ */
+export const LEASE_MAX = 64;
+/** Ours: no further work is leased for an answer in which work could not be read for so long. */
+const READ_MS = 1_000;
+
+export type WorkItemOptions = ContentOptions & {
+  signingKeys: SigningKeys;
+  secrets: SessionSecrets;
+  secretValues: Pick<SecretValues, 'opener'>;
+  log: Log;
+};
+
+/** Leases at most so many more. */
+type Take = (max: number) => Promise<LeasedWork[]>;
+type Unreadable = { leaseId: string; error: unknown };
+
+/**
+ * Leases until some work can be read. Meanwhile the lease of what cannot be read is held, so that
+ * the next one is of other work, of another project. Throws the first error when all of it waits.
+ */
+export async function readableWork(
+  options: WorkItemOptions,
+  take: Take,
+): Promise<{ work: Work[]; hasMore: boolean }> {
+  const endsAt = performance.now() + READ_MS;
+  const waiting: Unreadable[] = [];
+  try {
+    for (;;) {
+      const taken = await take(LEASE_MAX - waiting.length);
+      const { work, unreadable } = await read(options, taken);
+      waiting.push(...unreadable);
+      const isOver = waiting.length === LEASE_MAX || performance.now() > endsAt;
+      if (work.length === 0 && taken.length > 0 && !isOver) continue;
+      const [first] = waiting;
+      if (first && work.length === 0) throw first.error;
+      return { work, hasMore: taken.length > 0 };
+    }
+  } finally {
+    await putBack(options, waiting);
+  }
+}
+
+/** What fails to be put back waits until its lease expires. */
+async function putBack(
+  { store, log }: WorkItemOptions,
+  waiting: readonly Unreadable[],
+): Promise<void> {
+  const [first] = waiting;
+  if (first === undefined) return;
+  log.warn({ err: first.error, count: waiting.length }, 'leased work cannot be read, and waits');
+  await store.putBackWork(waiting.map(({ leaseId }) => leaseId)).catch((err: unknown) => {
+    log.warn({ err, count: waiting.length }, 'work that could not be read keeps its lease');
+  });
+}
+
+/** Of each by itself: the error of one holds up no other. */
+async function read(
+  options: WorkItemOptions,
+  taken: readonly LeasedWork[],
+): Promise<{ work: Work[]; unreadable: Unreadable[] }> {
+  const open = options.secretValues.opener();
+  const unreadable: Unreadable[] = [];
+  const items = taken.map(async (one) => {
+    const ended = (error: unknown) => endDamaged(options, one, error);
+    return await toProto(options, one, open)
+      .catch(ended)
+      .catch((error: unknown) => {
+        unreadable.push({ leaseId: one.leaseId, error });
+        return undefined;
+      });
+  });
+  const work = (await Promise.all(items)).filter((item) => item !== undefined);
+  return { work, unreadable };
+}
+
+/** Ends the work when it is damaged, and throws any other error. */
+async function endDamaged(
+  { store, log, now }: WorkItemOptions,
+  { kind, leaseId, id }: LeasedWork,
+  error: unknown,
+): Promise<undefined> {
+  const isLost = error instanceof UnreadableSecret || isDamage(error);
+  if (!isLost || kind === 'build') throw error;
+  log.error({ err: error, [`${kind}Id`]: id }, 'a secret of leased work could not be opened');
+  const message = lossOf(error);
+  if (kind === 'session') {
+    const end = { status: 'ERROR', reason: message, proxyBytes: 0 } as const;
+    await store.completeSession({ leaseId, ...end, at: now() });
+    return;
+  }
+  const cause = { code: 'INTERNAL_ERROR', message } as const;
+  const outcome = { kind: 'failure', cause } as const;
+  await store.completeInvocation({ leaseId, outcome, sessionStartedAt: null, at: now() });
+}
+
+/** For the user: what could not be opened, never its content. */
+function lossOf(error: unknown): string {
+  if (error instanceof UnreadableSecret) {
+    return `The secret "${error.secretKey}" could not be opened. Store its value again.`;
+  }
+  const what = isOfProxies(error) ? 'proxies' : 'context';
+  return `The ${what} of its session could not be read.`;
+}
+
+async function toProto(
+  options: WorkItemOptions,
+  work: LeasedWork,
+  openSecrets: OpenSecrets,
+): Promise<Work> {
+  const { signingKeys, secrets } = options;
+  const { id, projectId, timeoutMs } = work;
+  const offer = { leaseId: work.leaseId, traceparent: work.traceparent ?? undefined };
+  if (work.kind === 'build') {
+    const { entrypoint, archiveBlobId } = work;
+    const value = { buildId: id, projectId, entrypoint, archiveBlobId, timeoutMs };
+    return { ...offer, item: { $case: 'build', value } };
+  }
+  const isSession = work.kind === 'session';
+  const sessionId = isSession ? id : work.sessionId;
+  const [first, ...others] = work.extensions;
+  const session = {
+    sessionId,
+    projectId,
+    timeoutMs,
+    context: work.context && (await contextWork(options, work.context)),
+    extension: first && extensionWork(first),
+    moreExtensions: others.map(extensionWork),
+    caCertificates: work.certificates.flatMap(certificatesOf),
+    sessionParamsJson: secrets.open(isSession ? work.params : work.sessionParams, sessionId),
+    signingKey: signingKeys.of(sessionId),
+  };
+  if (isSession) {
+    const value = { ...session, keepAlive: work.keepAlive };
+    return { ...offer, item: { $case: 'session', value } };
+  }
+  const { versionId, functionId, functionName, bundleBlobId, bundleSha256, region } = work;
+  const owner = { functionId, projectId };
+  const attached = work.secretCount > 0 ? await openSecrets(owner) : [];
+  const invocation = { invocationId: id, versionId, functionName, region };
+  const bundle = { bundleBlobId, bundleSha256 };
+  const value = {
+    ...session,
+    ...invocation,
+    ...bundle,
+    paramsJson: work.params,
+    secrets: attached,
+  };
+  return { ...offer, item: { $case: 'invocation', value } };
+}
+
+function extensionWork({ id, ...file }: LeasedExtension): ExtensionWork {
+  return { extensionId: id, ...file };
+}
