@@ -3,9 +3,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { MARKER } from '../../../runner/host/messages.ts';
 import { until } from '../../support/poll.ts';
+import { ticksOfThreads } from '../../support/service/processes.ts';
 import { moduleOf, openYard, type Ran } from '../host/bundle.ts';
 
 const test = suite('runner/functions/hosts');
+/** A thread that has used so many since it wrote a line has reached what follows. */
+const SOME_TICKS = 5;
 
 function resultOf({ outcome }: Ran): unknown {
   if (outcome.type === 'result') {
@@ -140,7 +143,19 @@ test('threads that do not end delay later runs of their project and fail none', 
   const block = async (): Promise<void> => {
     const body = `console.log('begun');
       process.getBuiltinModule('crypto').pbkdf2Sync('a', 'b', 2 ** 31 - 1, 64, 'sha512');`;
-    const all = Array.from({ length: 3 }, () => yard.run(body, { endOn: 'begun' }));
+    const end = new AbortController();
+    let begun = 0;
+    const onLine = (): void => {
+      begun += 1;
+    };
+    const all = Array.from({ length: 3 }, () => yard.run(body, { signal: end.signal, onLine }));
+    await until(() => begun === 3);
+    const before = ticksOfThreads(process.pid);
+    await until(() => {
+      const now = [...ticksOfThreads(process.pid)];
+      return now.filter(([id, ticks]) => ticks - (before.get(id) ?? 0) > SOME_TICKS).length >= 3;
+    });
+    end.abort();
     const types = (await Promise.all(all)).map(({ outcome }) => outcome.type);
     assert.equal(types, ['aborted', 'aborted', 'aborted']);
   };

@@ -57,6 +57,23 @@ export function isRunning(pid: number): boolean {
   return processOf(pid) !== undefined;
 }
 
+/** CPU time of each thread of the process and its descendants, in clock ticks. */
+export function ticksOfThreads(pid: number): Map<string, number> {
+  const threads = familyOf(pid).flatMap(({ pid: member }) => {
+    try {
+      return readdirSync(`/proc/${member}/task`).map((thread) => `${member}/task/${thread}`);
+    } catch {
+      return []; // it has ended since
+    }
+  });
+  return new Map(
+    threads.map((thread) => {
+      const [, , , , , , , , , , , user, system] = fieldsOf(thread);
+      return [thread, Number(user) + Number(system)];
+    }),
+  );
+}
+
 /** TCP ports of this machine with a listener. */
 export function listeningPorts(): Set<number> {
   const rows = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((path) =>
@@ -68,10 +85,7 @@ export function listeningPorts(): Set<number> {
 }
 
 function processOf(pid: number): Process | undefined {
-  const stat = read(pid, 'stat');
-  // The name is in parentheses and may hold any character, so the fields are counted from the last
-  // one.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const fields = fieldsOf(pid);
   const [state, parent, group] = fields;
   const start = fields[19];
   if (start === undefined || state === 'Z' || state === 'X') return undefined;
@@ -80,7 +94,7 @@ function processOf(pid: number): Process | undefined {
 }
 
 /** Empty when the process has ended: it may end between a listing and a reading. */
-function read(pid: number, name: string): string {
+function read(pid: number | string, name: string): string {
   try {
     return readFileSync(`/proc/${pid}/${name}`, 'latin1');
   } catch (error) {
@@ -88,4 +102,12 @@ function read(pid: number, name: string): string {
     if (code === 'ENOENT' || code === 'ESRCH' || code === 'EACCES') return '';
     throw error;
   }
+}
+
+/** Of `stat`, from the state on. */
+function fieldsOf(process: number | string): string[] {
+  const stat = read(process, 'stat');
+  // The name is in parentheses and may hold any character, so the fields are counted from the last
+  // one.
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
