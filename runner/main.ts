@@ -48,6 +48,7 @@ import { settingsDeps } from './sessions/browser-settings.ts';
 import { openExtensions } from './sessions/extensions.ts';
 import { type Handoffs, openHandoffs } from './sessions/handoffs.ts';
 import { CONNECT_MS, IDLE_MS, RESUME_MS } from './sessions/lifetime.ts';
+import { openLogSpace } from './sessions/log/spool.ts';
 import { runSession } from './sessions/run-session.ts';
 import { followNotifications } from './sessions/server/notifications.ts';
 import { openSessionServer, type SessionServer } from './sessions/server/session-server.ts';
@@ -207,7 +208,7 @@ function workKinds(options: {
   const { bundles, extensions, installed } = caches;
   const settings = settingsDeps(config);
   const browser = { chromes, recordings, extensions, settings, metrics };
-  const shared = { runner, sessionServer: server, handoffs, ...browser };
+  const shared = { runner, sessionServer: server, handoffs, logSpace: openLogSpace(), ...browser };
   const invocationDeps = { ...shared, engine: engines.invocations.kind, bundles, hosts };
   const { sessionGraceMs: graceMs, sessionReturnMs: returnMs } = config;
   const own = { connectMs: CONNECT_MS, idleMs: IDLE_MS, resumeMs: RESUME_MS };

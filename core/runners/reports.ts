@@ -7,6 +7,7 @@ import {
   RUNNER_BATCH_MAX,
   RUNNER_LABEL_MAX_CHARS,
   RUNNER_LABELS_MAX,
+  SESSION_LOG_MAX_BYTES,
 } from '../../proto/common/limits.ts';
 import { must } from '../../proto/common/must.ts';
 import type {
@@ -25,7 +26,7 @@ import type { LogReaders } from '../common/log-readers.ts';
 import type { Receipts } from '../files/receipts.ts';
 import type { Readiness } from '../maintenance/readiness.ts';
 import type { Quotas } from '../projects/quotas.ts';
-import { LINES_MAX_BYTES, LOG_MAX_BYTES } from '../sessions/logs.ts';
+import { LINES_MAX_BYTES } from '../sessions/logs.ts';
 import { limits, notAdded, reportedRecording } from '../sessions/recordings/arrivals.ts';
 import type { RecordingAnswer } from '../store/types/recordings.ts';
 import type { EntryAnswer } from '../store/types/sessions.ts';
@@ -87,7 +88,7 @@ export async function reportRunner(
     ...renewal,
     chunks: chunks.valid,
     lines: lines.valid,
-    chunksMaxBytes: LOG_MAX_BYTES,
+    chunksMaxBytes: SESSION_LOG_MAX_BYTES,
     logQuota: quotas.usual('logMib'),
     lineLimits: LINE_LIMITS,
     recordings: recordings.valid,

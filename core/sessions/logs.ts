@@ -5,6 +5,7 @@
  */
 import { promisify } from 'node:util';
 import { zstdDecompress } from 'node:zlib';
+import { SESSION_LOG_MAX_BYTES } from '../../proto/common/limits.ts';
 import { SessionLog, type SessionServiceService } from '../../proto/gen/tabern/v1/sessions.pb.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import type { LogReaders } from '../common/log-readers.ts';
@@ -12,8 +13,6 @@ import type { SessionLogChunk } from '../store/types/sessions.ts';
 import type { Store } from '../store/types.ts';
 import { sessionFinder } from './sessions.ts';
 
-/** In bytes before compression, of one session. Ours: a busy hour of a driver has 20 to 60 MB. */
-export const LOG_MAX_BYTES = 64 << 20;
 /** In bytes, of one chunk, before compression. Ours: a runner sends less than one. */
 export const LINES_MAX_BYTES = 4 << 20;
 /**
@@ -40,7 +39,7 @@ export function sessionLogService(
       const logs: SessionLog[] = [];
       for (const chunk of chunks) logs.push(...(await entriesOf(chunk, sessionId)));
       if (fullAt !== undefined) {
-        const limit = `${LOG_MAX_BYTES >> 20} MiB, or the project's quota \`logMib\``;
+        const limit = `${SESSION_LOG_MAX_BYTES >> 20} MiB, or the project's quota \`logMib\``;
         logs.push(warning(sessionId, fullAt, `the log is full (${limit}): no more is kept`));
       }
       const end = (chunks.at(-1)?.number ?? from - 1) + 1;

@@ -21,6 +21,11 @@ export const CONTEXT_MAX_BYTES = 512 * MIB;
 export const DOWNLOAD_MAX_BYTES = 1024 * MIB;
 /** In bytes, of a file for a session. Ours. */
 export const SESSION_FILE_MAX_BYTES = 500 * MIB;
+/**
+ * In bytes before compression, of a session's protocol log. Ours: a busy hour of a driver has 20 to
+ * 60 MB.
+ */
+export const SESSION_LOG_MAX_BYTES = 64 * MIB;
 
 /** In characters, of what a handoff asks of a person. Ours: they read it beside the picture. */
 export const INSTRUCTIONS_MAX_CHARS = 2_000;

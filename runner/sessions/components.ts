@@ -5,6 +5,7 @@
 
 import type { Metrics } from '../../proto/common/metrics.ts';
 import type { InvocationWork, SessionWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import type { Shares } from '../../proto/sharing/shares.ts';
 import type { LoadedExtension } from '../browser/extension.ts';
 import { lossReason } from '../browser/launch.ts';
 import type { Policies } from '../browser/policies.ts';
@@ -53,6 +54,8 @@ export type SessionResources = {
   sessionServer: Pick<SessionServer, 'register'>;
   /** Absent: nothing is recorded. */
   recordings?: Recordings;
+  /** On disk, for protocol logs that core has not taken yet. */
+  logSpace: Shares;
   /** Absent: a session with an extension does not start. */
   extensions?: Extensions | undefined;
   settings: SettingsDeps;
@@ -78,17 +81,17 @@ export function componentsOf(
     handoffs: SessionHandoffs;
   },
 ): SessionComponents {
-  const { runner, recordings, engine, settings: settingsDeps, metrics, handoffs } = resources;
+  const { runner, recordings, logSpace, engine, metrics, handoffs } = resources;
   const { log, clients, now } = runner;
   const { sessionId, projectId } = work;
   const params = JSON.parse(work.sessionParamsJson || '{}') as SessionParams;
   const { logSession = true, recordSession = true } = params.browserSettings ?? {};
-  const logs = logSession ? sessionLogs(sessionId, { runner, lease }) : undefined;
+  const logs = logSession ? sessionLogs(work, { runner, lease, space: logSpace }) : undefined;
   const warn = (message: string): void => {
     log.info({ message }, 'a session has a warning');
     logs?.warn(message);
   };
-  const settings = sessionSettings(params, engine, { ...settingsDeps, warn });
+  const settings = sessionSettings(params, engine, { ...resources.settings, warn });
   const components: OpenComponent[] = [
     settings.open,
     limits(warn),

@@ -18,6 +18,7 @@ import { openLease } from '../../runner/leases/lease.ts';
 import { openLeaseThread } from '../../runner/leases/lease-worker.ts';
 import { openLeases } from '../../runner/leases/leases.ts';
 import { sessionLogs } from '../../runner/sessions/log/log-shipper.ts';
+import { openLogSpace } from '../../runner/sessions/log/spool.ts';
 import type { Encoder } from '../../runner/sessions/recording/encoder.ts';
 import {
   openRecordings,
@@ -67,7 +68,8 @@ async function openSession(app: Booted, leases: ReturnType<typeof openLeases>, f
   leases.acknowledge([leaseId]);
   const runner = testRunner({ clients: app.clients, call: app.asRunner, log });
   const lease = openLease(held, runner);
-  const logs = sessionLogs(sessionId, { runner, lease });
+  const own = { sessionId, projectId: 'bench' };
+  const logs = sessionLogs(own, { runner, lease, space: openLogSpace() });
   const pipe = {
     call: async () => ({ targetInfos: [] }),
     onEvent: () => () => undefined,

@@ -1,27 +1,30 @@
 /**
  * Sends the protocol log of one session to core: the recorder's entries, as numbered chunks of
  * compressed lines, while the session runs and before it has ended. JSON is made here in short
- * slices and zstd has threads of its own, so clients wait for neither. While core cannot be
- * reached, the recorder keeps the entries, up to its limit.
+ * slices and zstd has threads of its own, so clients wait for neither. While core takes less than
+ * is recorded, chunks wait in files (spool.ts), and beyond its limits entries in the recorder, up to
+ * its own.
  */
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { constants, zstdCompress } from 'node:zlib';
-import type { SessionLogChunk } from '../../../proto/gen/tabern/v1/runners.pb.ts';
+import type { Shares } from '../../../proto/sharing/shares.ts';
 import { openPages, type Pages } from '../../browser/cdp/pages.ts';
 import type { Share } from '../../browser/cdp/thread-share.ts';
 import { AWAY_MS } from '../../common/core-calls.ts';
 import type { RunnerContext } from '../../common/runner-context.ts';
 import type { Lease } from '../../leases/lease.ts';
 import { type LogSource, openLogShipper } from '../../leases/log-shipper.ts';
-import type { Sending } from '../../leases/reported.ts';
 import type { OpenComponent } from '../session.ts';
 import { lineOf } from './format.ts';
-import { type Entry, openProtocolRecorder } from './recorder.ts';
+import { type Entry, openProtocolRecorder, type ProtocolRecorder } from './recorder.ts';
+import { type Packed, Spool } from './spool.ts';
 
 /** Entries of a chunk, and bytes of their messages. Ours: one row of the store each. */
 const CHUNK_MAX = 500;
 const CHUNK_MAX_BYTES = 256 << 10;
+/** Of entries in memory, above which chunks are stored on disk. Ours: eight chunks. */
+const MEMORY_MAX_BYTES = 2 << 20;
 /** Ours: an entry is readable about so long after it was recorded, when somebody reads the log. */
 const DELAY_MS = 700;
 /** Ours: JSON is made for so long before the thread is yielded. */
@@ -38,44 +41,56 @@ type SessionLogs = {
 };
 
 type SessionLogDeps = {
-  runner: Pick<RunnerContext, 'log' | 'now'>;
+  runner: Pick<RunnerContext, 'log' | 'now' | 'runDir'>;
   lease: Pick<Lease, 'appendChunk' | 'pauseOf' | 'reportDeadline'>;
+  /** Of the runner, for logs that wait on disk (spool.ts). */
+  space: Shares;
 };
 
-export function sessionLogs(sessionId: string, { runner, lease }: SessionLogDeps): SessionLogs {
-  const { log, now } = runner;
+export function sessionLogs(
+  { sessionId, projectId }: { sessionId: string; projectId: string },
+  { runner, lease, space }: SessionLogDeps,
+): SessionLogs {
+  const { log, now, runDir } = runner;
   const secretHeaders = new Set<string>();
   let pages: Pages | undefined;
   let share: Share | undefined;
-  let number = 0;
   const recorder = openProtocolRecorder({
     secretHeaders,
     pageIdOf: (targetId) => pages?.idOf(targetId) ?? 0,
-    onReady: (count, bytes) => schedule(count >= CHUNK_MAX || bytes >= CHUNK_MAX_BYTES),
-  });
-  const source: LogSource = {
-    count: () => recorder.ready,
-    isDue: () => recorder.ready >= CHUNK_MAX,
-    async next() {
-      const entries = recorder.take(CHUNK_MAX, CHUNK_MAX_BYTES);
-      const line = (entry: Entry): string => lineOf(entry, sessionId, secretHeaders);
-      const lines = await linesOf(entries, (entry) => {
-        return share === undefined ? line(entry) : share.spend(() => line(entry));
-      });
-      const chunk = { ...(await packed(lines)), number, count: entries.length };
-      number += 1;
-      return { count: entries.length, send: (how) => send(chunk, how) };
+    onReady(count, bytes) {
+      schedule(isDue(count, bytes));
+      if (bytes > MEMORY_MAX_BYTES) {
+        void spool.fill(() => isDue(recorder.ready, recorder.bytes));
+      }
     },
-    stop: () => recorder.stop(),
+  });
+  const warn: SessionLogs['warn'] = (message) => recorder.warn(message, now());
+  const lineOfEntry = (entry: Entry): string => {
+    const line = () => lineOf(entry, sessionId, secretHeaders);
+    return share === undefined ? line() : share.spend(line);
   };
+  const spool = new Spool({
+    runDir,
+    projectId,
+    space,
+    log,
+    make() {
+      const entries = recorder.take(CHUNK_MAX, CHUNK_MAX_BYTES);
+      return { count: entries.length, packed: linesOf(entries, lineOfEntry).then(packed) };
+    },
+    onLost: (count) => warn(`${count} entries were lost on the disk of the runner`),
+  });
+  const stop = (): void => {
+    recorder.stop();
+    void spool.close();
+  };
+  const source = sourceOf({ spool, recorder, lease, stop });
   const pauseMs = (): number => lease.pauseOf(sessionId, DELAY_MS);
   const { schedule, flush } = openLogShipper(source, { pauseMs, log });
-  const send = async (chunk: Chunk, how: Sending): Promise<void> => {
-    if (await lease.appendChunk(chunk, how)) recorder.stop();
-  };
 
   return {
-    warn: (message) => recorder.warn(message, now()),
+    warn,
     async open(chrome) {
       share = chrome.pipe.share;
       pages = await openPages(chrome);
@@ -87,13 +102,42 @@ export function sessionLogs(sessionId: string, { runner, lease }: SessionLogDeps
           using deadline = lease.reportDeadline();
           await flush(AbortSignal.any([deadline.signal, AbortSignal.timeout(AWAY_MS)]));
           recorder.stop();
+          await spool.close();
         },
       };
     },
   };
 }
 
-type Chunk = Omit<SessionLogChunk, 'leaseId'>;
+function isDue(count: number, bytes: number): boolean {
+  return count >= CHUNK_MAX || bytes >= CHUNK_MAX_BYTES;
+}
+
+/** The chunks of a log, numbered from 0. */
+function sourceOf(options: {
+  spool: Pick<Spool, 'count' | 'next'>;
+  recorder: Pick<ProtocolRecorder, 'ready'>;
+  lease: Pick<Lease, 'appendChunk'>;
+  stop(): void;
+}): LogSource {
+  const { spool, recorder, lease, stop } = options;
+  let next = 0;
+  return {
+    count: () => spool.count + recorder.ready,
+    isDue: () => spool.count + recorder.ready >= CHUNK_MAX,
+    async next() {
+      const chunk = { ...(await spool.next()), number: next };
+      next += 1;
+      return {
+        count: chunk.count,
+        async send(how) {
+          if (await lease.appendChunk(chunk, how)) stop();
+        },
+      };
+    },
+    stop,
+  };
+}
 
 async function linesOf(
   entries: readonly Entry[],
@@ -110,7 +154,7 @@ async function linesOf(
   return lines.join('\n');
 }
 
-async function packed(lines: string): Promise<{ entries: Buffer; size: number }> {
+async function packed(lines: string): Promise<Packed> {
   const bytes = Buffer.from(lines);
   return { entries: await compress(bytes, COMPRESSED), size: bytes.length };
 }

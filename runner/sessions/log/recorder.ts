@@ -12,8 +12,8 @@ const PENDING_MAX = 5_000;
 /** Of their text, for all sessions of a log together. */
 const PENDING_MAX_BYTES = 8 << 20;
 /**
- * Of entries that are ready and not taken because core is unreachable; further entries are dropped.
- * Ours.
+ * Of entries that are ready and not taken, because core is unreachable and the spool (spool.ts) has
+ * no room; further entries are dropped. Ours.
  */
 const READY_MAX_BYTES = 8 << 20;
 /** In bytes: overhead of an entry besides its text. */
@@ -52,6 +52,8 @@ export type ProtocolRecorder = {
   warn(message: string, at: number): void;
   /** Number of entries that are ready. */
   readonly ready: number;
+  /** Of these entries. */
+  readonly bytes: number;
   /** Removes and returns the oldest entries: at most `max`, and about `maxBytes`. */
   take(max: number, maxBytes: number): Entry[];
   /** Ends recording: pending commands get no response; ready entries can still be taken. */
@@ -62,7 +64,7 @@ export type ProtocolRecorder = {
 
 type ProtocolRecorderOptions = {
   pageIdOf(targetId: string): number;
-  /** An entry is ready; `count` entries of `bytes` bytes wait to be taken. */
+  /** An entry is ready, or was dropped; `count` entries of `bytes` bytes wait to be taken. */
   onReady(count: number, bytes: number): void;
   /** Collects the names of headers that a client sets: they are secret in events too. */
   secretHeaders: Set<string>;
@@ -86,10 +88,10 @@ export function openProtocolRecorder({
     if (isOff) return;
     if (bytes > READY_MAX_BYTES) {
       lost += 1;
-      return;
+    } else {
+      ready.push(entry);
+      bytes += bytesOf(entry);
     }
-    ready.push(entry);
-    bytes += bytesOf(entry);
     onReady(ready.length, bytes);
   };
   const warn = (message: string, at: number): void => {
@@ -147,6 +149,9 @@ export function openProtocolRecorder({
     warn,
     get ready() {
       return ready.length;
+    },
+    get bytes() {
+      return bytes;
     },
     take(max, maxBytes) {
       let count = 0;

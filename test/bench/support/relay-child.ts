@@ -9,6 +9,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sessionLogs } from '../../../runner/sessions/log/log-shipper.ts';
+import { openLogSpace } from '../../../runner/sessions/log/spool.ts';
 import { openRelay } from '../../../runner/sessions/relay/relay.ts';
 import { launchOne, listen, log } from '../../runner/browser/lab.ts';
 import { testLease, testRunner } from '../../support/runner/lease.ts';
@@ -26,7 +27,9 @@ const lease = testLease('', {
     return false;
   },
 });
-const logs = sessionLogs(crypto.randomUUID(), { runner: testRunner({ log }), lease });
+const runner = testRunner({ log, runDir });
+const own = { sessionId: crypto.randomUUID(), projectId: 'bench' };
+const logs = sessionLogs(own, { runner, lease, space: openLogSpace() });
 const part = process.argv[2] === 'logs' ? await logs.open(chrome) : undefined;
 const relay = openRelay(chrome, { log, recorder: part?.recorder });
 const relayServer = createServer().on('upgrade', relay.serve);

@@ -1,22 +1,37 @@
-/** The protocol log is sent to core soon, in order, once, completely, in limited chunks. */
+/**
+ * The protocol log is sent to core soon, in order, once, completely, in limited chunks; also what
+ * was recorded while core was away.
+ */
+import { readdirSync } from 'node:fs';
 import { zstdDecompressSync } from 'node:zlib';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../../proto/common/must.ts';
 import type { SessionLogChunk } from '../../../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../../../proto/rpc/errors.ts';
+import { openShares } from '../../../../proto/sharing/shares.ts';
 import type { Chrome } from '../../../../runner/browser/launch.ts';
 import { sessionLogs } from '../../../../runner/sessions/log/log-shipper.ts';
+import { openLogSpace, RESERVED_BYTES } from '../../../../runner/sessions/log/spool.ts';
 import { until } from '../../../support/poll.ts';
 import { testLease, testRunner } from '../../../support/runner/lease.ts';
+import { tempDirectory } from '../../../support/temp.ts';
 
 const test = suite('runner/sessions/log/log-shipper');
 const LIMIT_MS = 20_000;
 
+type Entry = {
+  method: string;
+  sessionId: string;
+  request: { params: { message?: string } };
+};
 type Answer = { full: boolean } | Error;
 
 /** A log whose core responds as `answerOf` returns; a Chrome without pages. */
-async function openBench(answerOf: (call: number) => Answer = () => ({ full: false })) {
+async function openBench(
+  answerOf: (call: number) => Answer = () => ({ full: false }),
+  { runDir = '/nonexistent', space = openLogSpace() } = {},
+) {
   const taken: SessionLogChunk[] = [];
   let calls = 0;
   const lost = new AbortController();
@@ -31,15 +46,18 @@ async function openBench(answerOf: (call: number) => Answer = () => ({ full: fal
       return answer.full;
     },
   });
-  const runner = testRunner({ now: () => 5 });
-  const logs = sessionLogs('a-session', { runner, lease });
+  const runner = testRunner({ now: () => 5, runDir });
+  const own = { sessionId: 'a-session', projectId: 'a-project' };
+  const logs = sessionLogs(own, { runner, lease, space });
   const { promise: closed } = Promise.withResolvers<void>();
   const none = { targetInfos: [] };
   const pipe = { call: async () => none, onEvent: () => () => undefined, closed };
   const part = await logs.open({ pipe } as unknown as Chrome);
-  const session = must(part.recorder, 'a recorder').session(0);
+  const recorder = must(part.recorder, 'a recorder');
+  const session = recorder.session(0);
   return {
     logs,
+    recorder,
     part,
     taken,
     lost,
@@ -50,7 +68,7 @@ async function openBench(answerOf: (call: number) => Answer = () => ({ full: fal
     entries: () =>
       taken.flatMap(({ entries }) => {
         const lines = zstdDecompressSync(entries).toString().split('\n');
-        return lines.map((line) => JSON.parse(line) as { method: string; sessionId: string });
+        return lines.map((line) => JSON.parse(line) as Entry);
       }),
   };
 }
@@ -58,8 +76,9 @@ async function openBench(answerOf: (call: number) => Answer = () => ({ full: fal
 const named = (count: number): string[] => Array.from({ length: count }, (_, n) => `Page.n${n}`);
 const methodsOf = (entries: readonly { method: string }[]) => entries.map(({ method }) => method);
 
-test('entries are sent without a flush, with their count and size', async () => {
-  const { event, taken, entries, part } = await openBench();
+test('entries are sent without a flush or a file, with their count and size', async () => {
+  await using dir = tempDirectory();
+  const { event, taken, entries, part } = await openBench(undefined, { runDir: dir.path });
   event(0);
   event(1);
   await until(() => taken.length > 0, LIMIT_MS);
@@ -70,6 +89,7 @@ test('entries are sent without a flush, with their count and size', async () => 
   assert.is(chunk?.size, zstdDecompressSync(must(chunk, 'a chunk').entries).length);
   assert.equal(methodsOf(entries()), named(2));
   assert.is(entries()[0]?.sessionId, 'a-session');
+  assert.equal(readdirSync(dir.path), []);
   await part.closeLast?.();
   assert.is(taken.length, 1);
 });
@@ -108,6 +128,104 @@ test('after an outage core gets the same chunk again, then later entries', async
     [0, 1],
   );
 });
+
+const AWAY = new Fault('CORE_UNAVAILABLE', 'core is not there');
+/** In bytes, of one event: 200 of them are more than memory has. */
+const LONG = 60_000;
+const LONG_COUNT = 200;
+const MEMORY_BYTES = 2 << 20;
+
+/** Events as a client causes them: others have their turns between them. */
+async function emit(
+  { event, recorder }: Pick<Awaited<ReturnType<typeof openBench>>, 'event' | 'recorder'>,
+  { from = 0, isStored }: { from?: number; isStored: boolean },
+) {
+  for (let n = from; n < from + LONG_COUNT; n++) {
+    event(n, 'x'.repeat(LONG));
+    if (isStored) await until(() => recorder.bytes <= MEMORY_BYTES, LIMIT_MS, 1);
+  }
+}
+
+test('a log that outgrew memory while core was away is whole afterwards', async () => {
+  await using dir = tempDirectory();
+  let isAway = true;
+  const answer = () => (isAway ? AWAY : { full: false });
+  const bench = await openBench(answer, { runDir: dir.path });
+  await emit(bench, { isStored: true });
+  assert.is(readdirSync(dir.path).length, 1);
+  assert.is(bench.taken.length, 0);
+  isAway = false;
+  await until(() => bench.taken.length > 0, LIMIT_MS);
+  await emit(bench, { from: LONG_COUNT, isStored: true });
+  await bench.part.closeLast?.();
+  assert.equal(methodsOf(bench.entries()), named(2 * LONG_COUNT));
+  assert.equal(
+    bench.taken.map(({ number }) => number),
+    bench.taken.map((_, index) => index),
+  );
+  assert.equal(readdirSync(dir.path), []);
+});
+
+test('the log of a session that ends while core is away is whole afterwards', async () => {
+  await using dir = tempDirectory();
+  let isAway = true;
+  const bench = await openBench(() => (isAway ? AWAY : { full: false }), { runDir: dir.path });
+  await emit(bench, { isStored: true });
+  const closed = bench.part.closeLast?.();
+  isAway = false;
+  await closed;
+  assert.equal(methodsOf(bench.entries()), named(LONG_COUNT));
+  assert.equal(readdirSync(dir.path), []);
+});
+
+for (const [what, end] of [
+  ['is full', { full: true }],
+  ['is refused', new Fault('LEASE_LOST', 'lost')],
+] as const) {
+  test(`what waits of a log that ${what} is removed, and not sent`, async () => {
+    await using dir = tempDirectory();
+    let isAway = true;
+    let answers = 0;
+    const answer = () => {
+      if (isAway) return AWAY;
+      answers += 1;
+      return end;
+    };
+    const bench = await openBench(answer, { runDir: dir.path });
+    await emit(bench, { isStored: true });
+    assert.is(readdirSync(dir.path).length, 1);
+    isAway = false;
+    await until(() => readdirSync(dir.path).length === 0, LIMIT_MS);
+    await bench.part.closeLast?.();
+    assert.is(answers, 1);
+  });
+}
+
+for (const [what, limits] of [
+  ['without a disk', { runDir: '/nonexistent' }],
+  ['without room on the disk', { space: openShares(RESERVED_BYTES) }],
+] as const) {
+  test(`${what}, entries beyond 8 MiB are dropped, which one entry says`, async () => {
+    await using dir = tempDirectory();
+    let isAway = true;
+    const answer = () => (isAway ? AWAY : { full: false });
+    const bench = await openBench(answer, { runDir: dir.path, ...limits });
+    await emit(bench, { isStored: false });
+    isAway = false;
+    await until(() => bench.recorder.ready === 0, LIMIT_MS);
+    bench.event(LONG_COUNT);
+    await bench.part.closeLast?.();
+    const methods = methodsOf(bench.entries());
+    const dropped = methods.indexOf('Tabern.warning');
+    assert.ok(dropped > 100 && dropped < LONG_COUNT, `${dropped} of ${LONG_COUNT}`);
+    const kept = [...named(dropped), 'Tabern.warning', `Page.n${LONG_COUNT}`];
+    assert.equal(methods, kept);
+    const { request } = must(bench.entries()[dropped], 'a warning');
+    const told = Number(/^(\d+) entries were dropped/.exec(request.params.message ?? '')?.[1]);
+    assert.is(told, LONG_COUNT - dropped);
+    assert.equal(readdirSync(dir.path), []);
+  });
+}
 
 for (const [what, answer] of [
   ['is full', { full: true }],
