@@ -1,8 +1,10 @@
 /**
  * Core is killed under live sessions and comes back: no session and no context is lost, a handler
- * runs once, and what a session left that ended meanwhile is there afterwards. A runner that is
- * killed for good is lost when its time has passed.
+ * runs once, and what a session left that ended meanwhile is there afterwards, with a log that is
+ * longer than what a runner has in memory. A runner that is killed for good is lost when its time
+ * has passed.
  */
+import { globSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Browser, chromium, type Page } from 'playwright-core';
@@ -116,7 +118,46 @@ async function typedIn(apart: Apart, contextId: string, url: string): Promise<nu
   return Number(/typed=(\d+)/.exec(cookie)?.[1]);
 }
 
-type Entry = { method: string };
+type Entry = {
+  method: string;
+  request: { params: { args?: { value?: string }[] } };
+};
+
+/** Of console lines, each batch more than waits in memory, together more than ever did: 10 MiB. */
+const BATCHES = 4;
+const BATCH = 50;
+const LINE_CHARS = 52_000;
+/** Of a batch. */
+const FILES_MIN = 7;
+
+/** The files in which parts of logs wait for core, of all sessions. */
+function spooled({ dataDir }: Apart): string[] {
+  return globSync('run/*/log-*/*', { cwd: dataDir });
+}
+
+/** Prints numbered lines of a page, while core is away, until they wait on the runner's disk. */
+async function print(apart: Apart, { page }: Typing): Promise<void> {
+  for (let batch = 0; batch < BATCHES; batch += 1) {
+    const own = { from: batch * BATCH, count: BATCH, chars: LINE_CHARS };
+    await page.evaluate(({ from, count, chars }) => {
+      for (let n = from; n < from + count; n += 1) console.log(`${n} `.padEnd(chars, '.'));
+    }, own);
+    await until(() => spooled(apart).length >= (batch + 1) * FILES_MIN, LIMIT_MS);
+  }
+}
+
+/** The log of the session is whole, and nothing waits any more. */
+async function logged(apart: Apart, { id, typed }: Typing): Promise<void> {
+  const log = await apart.call<Entry[]>(`/v1/sessions/${id}/logs`);
+  const pressed = log.filter(({ method }) => method === 'Input.dispatchKeyEvent');
+  assert.is(pressed.length, 2 * typed(), 'each key went down and up');
+  const printed = log.filter(({ method }) => method === 'Runtime.consoleAPICalled');
+  assert.equal(
+    printed.map(({ request }) => Number.parseInt(request.params.args?.[0]?.value ?? '', 10)),
+    Array.from({ length: BATCHES * BATCH }, (_, n) => n),
+  );
+  assert.equal(spooled(apart), []);
+}
 
 /** One absence of core under the sessions that type. */
 async function beAway(apart: Apart, site: string, awayMs: number, live: readonly Typing[]) {
@@ -126,6 +167,7 @@ async function beAway(apart: Apart, site: string, awayMs: number, live: readonly
   const before = live.map(({ typed }) => typed());
   await apart.end('core');
   const leftAfter = leaving.typed();
+  await print(apart, leaving);
   await until(() => leaving.typed() > leftAfter + 3, LIMIT_MS);
   await leaving.stop();
   await leaving.browser.close(); // the session ends while core is away
@@ -146,9 +188,7 @@ async function beAway(apart: Apart, site: string, awayMs: number, live: readonly
   }, LIMIT_MS);
   assert.is(over.status, 'COMPLETED', `${over.endReason}\n${apart.logs()}`);
   assert.is(await typedIn(apart, contextId, site), leaving.typed());
-  const log = await apart.call<Entry[]>(`/v1/sessions/${leaving.id}/logs`);
-  const pressed = log.filter(({ method }) => method === 'Input.dispatchKeyEvent');
-  assert.is(pressed.length, 2 * leaving.typed(), 'each key went down and up');
+  await logged(apart, leaving);
   await recorded(apart, leaving);
 }
 

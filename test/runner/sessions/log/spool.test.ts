@@ -176,11 +176,8 @@ for (const [what, broken] of Object.entries(BROKEN)) {
   test(`${what} loses nothing, is reported once, and ends the use of the disk`, async () => {
     await using dir = tempDirectory();
     const space = openShares(99 * MIB);
-    const { fill, next, spool, bench, lost, warned } = openBench({
-      runDir: dir.path,
-      space,
-      due: 9,
-    });
+    const given = { runDir: dir.path, space, due: 9 };
+    const { fill, next, spool, bench, lost, warned } = openBench(given);
     {
       using _broken = broken(dir.path);
       await fill();
