@@ -2,8 +2,8 @@
  * Sends the protocol log of one session to core: the recorder's entries, as numbered chunks of
  * compressed lines, while the session runs and before it has ended. JSON is made here in short
  * slices and zstd has threads of its own, so clients wait for neither. While core takes less than
- * is recorded, chunks wait in files (spool.ts), and beyond its limits entries in the recorder, up to
- * its own.
+ * is recorded, chunks wait in files (spool.ts). When these have no room, entries wait in the
+ * recorder, up to its limit.
  */
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { promisify } from 'node:util';

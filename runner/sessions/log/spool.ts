@@ -22,13 +22,10 @@ export const RESERVED_BYTES = 1 << 20;
 export type Packed = { entries: Buffer; size: number };
 export type Chunk = Packed & { count: number };
 
-type Stored = Omit<Chunk, 'entries'> & {
-  /** On disk. */
-  bytes: number;
-  path: string;
-  /** Present when it could not be written. */
-  entries?: Buffer;
-};
+/** `bytes`: on disk. */
+type StoredFile = Omit<Chunk, 'entries'> & { bytes: number; path: string };
+/** One that could not be written is in memory. */
+type Stored = StoredFile | (Chunk & { bytes: 0 });
 
 type SpoolOptions = {
   /** Of the runner. */
@@ -87,7 +84,7 @@ export class Spool {
     return this.#inTurn(async () => {
       const { make } = this.#options;
       for (let oldest = this.#shift(); oldest !== undefined; oldest = this.#shift()) {
-        const entries = oldest.entries ?? (await this.#read(oldest));
+        const entries = 'entries' in oldest ? oldest.entries : await this.#read(oldest);
         if (entries !== undefined) return { entries, size: oldest.size, count: oldest.count };
       }
       const { count, packed } = make();
@@ -128,11 +125,11 @@ export class Spool {
     try {
       const { entries, size } = await packed;
       const path = await this.#write(entries);
-      const stored =
-        path === undefined ? { bytes: 0, path: '', entries } : { bytes: entries.length, path };
-      this.#stored.push({ count, size, ...stored });
+      const bytes = path === undefined ? 0 : entries.length;
+      if (path === undefined) this.#stored.push({ count, size, bytes: 0, entries });
+      else this.#stored.push({ count, size, bytes, path });
       this.#size += size;
-      return stored.bytes;
+      return bytes;
     } catch (error) {
       this.#count -= count;
       this.#fail(error);
@@ -168,11 +165,11 @@ export class Spool {
   }
 
   /** Reads a file and removes it; undefined, and its entries lost, when that fails. */
-  async #read({ path, bytes, count }: Stored): Promise<Buffer | undefined> {
+  async #read({ path, bytes, count }: StoredFile): Promise<Buffer | undefined> {
     try {
       const entries = await readFile(path);
       if (entries.length !== bytes) throw new Error('a part of a log was not stored completely');
-      await rm(path, { force: true });
+      await rm(path, { force: true }).catch((error) => this.#fail(error)); // `close` tries again
       return entries;
     } catch (error) {
       this.#fail(error);

@@ -139,7 +139,7 @@ test('a project leaves room for another one, and gets the room back that it leav
   assert.is(space.heldBy('other'), 0);
 });
 
-test('a close removes everything, also while chunks are stored, and gives the room back', async () => {
+test('a close removes everything, while chunks are stored too, and frees the room', async () => {
   await using dir = tempDirectory();
   const space = openShares(99 * MIB);
   const { fill, spool, bench } = openBench({ runDir: dir.path, space, due: 2 });
