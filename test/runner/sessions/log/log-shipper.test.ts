@@ -146,6 +146,10 @@ async function emit(
   }
 }
 
+/** The number of dropped entries that the entry names; 0 in another entry. */
+const droppedIn = ({ request }: Entry): number =>
+  Number(/^(\d+) entries were dropped/.exec(request.params.message ?? '')?.[1] ?? 0);
+
 test('a log that outgrew memory while core was away is whole afterwards', async () => {
   await using dir = tempDirectory();
   let isAway = true;
@@ -220,12 +224,35 @@ for (const [what, limits] of [
     assert.ok(dropped > 100 && dropped < LONG_COUNT, `${dropped} of ${LONG_COUNT}`);
     const kept = [...named(dropped), 'Tabern.warning', `Page.n${LONG_COUNT}`];
     assert.equal(methods, kept);
-    const { request } = must(bench.entries()[dropped], 'a warning');
-    const told = Number(/^(\d+) entries were dropped/.exec(request.params.message ?? '')?.[1]);
-    assert.is(told, LONG_COUNT - dropped);
+    assert.is(droppedIn(must(bench.entries()[dropped], 'a warning')), LONG_COUNT - dropped);
     assert.equal(readdirSync(dir.path), []);
   });
 }
+
+test('entries are kept again when room returns on the disk, while core is away', async () => {
+  await using dir = tempDirectory();
+  let [isAway, hasRoom] = [true, false];
+  const shares = openLogSpace();
+  const acquire = (owner: string, bytes: number) => hasRoom && shares.acquire(owner, bytes);
+  const given = { runDir: dir.path, space: { ...shares, acquire } };
+  const bench = await openBench(() => (isAway ? AWAY : { full: false }), given);
+  await emit(bench, { isStored: false });
+  await until(() => bench.calls() > 0, LIMIT_MS); // the only chunk that is taken without room
+  await emit(bench, { from: LONG_COUNT, isStored: false });
+  assert.equal(readdirSync(dir.path), []);
+  hasRoom = true;
+  bench.event(2 * LONG_COUNT); // dropped, too
+  await until(() => bench.recorder.bytes <= MEMORY_BYTES, LIMIT_MS);
+  bench.event(2 * LONG_COUNT + 1);
+  isAway = false;
+  await bench.part.closeLast?.();
+  const entries = bench.entries();
+  assert.is(entries.at(-1)?.method, `Page.n${2 * LONG_COUNT + 1}`);
+  const dropped = entries.map(droppedIn).filter((count) => count > 0);
+  assert.is(dropped.length, 2);
+  const [first = 0, second = 0] = dropped;
+  assert.is(entries.length - 2 + first + second, 2 * LONG_COUNT + 2, 'kept or counted');
+});
 
 for (const [what, answer] of [
   ['is full', { full: true }],
