@@ -3,6 +3,7 @@
  * about the modes are in runner/browser/README.md.
  *   live --80 % of the frames possible in 2 s--> sparing --two equal frames--> live
  *   live, sparing --a window opens, which may pause the page--> still --runs, or after 5 s--> live
+ * A page that opens windows without end is still for a limited share of the time.
  * The page cannot detect any of it, nor can a client's own screencast.
  */
 
@@ -22,6 +23,8 @@ const SPARING_MS = 250;
 const IN_FLIGHT_MAX = 3;
 /** Ours: a client resumes a new window after a round trip or two, also on a busy machine. */
 const STILL_MS = 5_000;
+/** Ours: of the time in which it may be still, regained in each ms in which it is not. */
+const REGAINED = 0.25;
 /** Ours: Chrome delivers a drawn frame, and the event that a page is covered, a moment later. */
 const SETTLED_MS = 200;
 /** Ours: longer than any session. A start is cancelled when it is not needed any more. */
@@ -68,6 +71,9 @@ export class PageRecorder {
   #holds = 0; // windows that may pause the page
   #wasHeld = false; // and has not been visible since
   #isStale = false; // Chrome's frames are from then
+  #stillLeftMs = STILL_MS; // of the time in which it may be still
+  #changedAt = performance.now(); // to still, or from it
+  #restsUntil = 0; // is not still before, as that time was used up
   #deadline: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -91,13 +97,7 @@ export class PageRecorder {
   hold(): void {
     if (this.#mode === 'over') return;
     this.#holds += 1;
-    if (this.#mode !== 'still') {
-      this.#mode = 'still';
-      this.#captures += 1; // earlier frames are not acknowledged any more
-      clearTimeout(this.#timer);
-      this.#halt();
-      this.#deadline = setTimeout(() => this.#resume(), STILL_MS).unref();
-    }
+    if (this.#holds === 1) this.#pause(); // not again after the deadline: windows may never cease
     const release = (): void => {
       this.#holds -= 1;
       if (this.#holds === 0) this.#resume();
@@ -160,9 +160,26 @@ export class PageRecorder {
     setTimeout(release, FRAME_MS).unref();
   }
 
+  #pause(): void {
+    const now = performance.now();
+    if (now < this.#restsUntil) return;
+    const regained = REGAINED * (now - this.#changedAt);
+    this.#stillLeftMs = Math.min(STILL_MS, this.#stillLeftMs + regained);
+    this.#changedAt = now;
+    this.#mode = 'still';
+    this.#captures += 1; // earlier frames are not acknowledged any more
+    clearTimeout(this.#timer);
+    this.#halt();
+    this.#deadline = setTimeout(() => this.#resume(), this.#stillLeftMs).unref();
+  }
+
   #resume(): void {
     if (this.#mode !== 'still') return;
     clearTimeout(this.#deadline);
+    const now = performance.now();
+    this.#stillLeftMs -= now - this.#changedAt;
+    this.#changedAt = now;
+    if (this.#stillLeftMs <= 0) this.#restsUntil = now + STILL_MS;
     this.#mode = 'live';
     this.#wasHeld = true;
     this.#start();

@@ -1,11 +1,16 @@
 /** When frames are taken, with a simulated session; held.test.ts has a real Chrome. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../../proto/common/must.ts';
 import type { Page } from '../../../../runner/browser/cdp/pages.ts';
 import type { TargetSession } from '../../../../runner/browser/cdp/target-session.ts';
 import { jpegSize, PageRecorder } from '../../../../runner/sessions/recording/page-recorder.ts';
-import { until } from '../../browser/lab.ts';
+import { until } from '../../../support/poll.ts';
+
+/** Longer than a page that runs is held. */
+const BETWEEN_MS = 300;
+const WINDOWS_MAX = 100;
 
 const test = suite('runner/sessions/recording/page-recorder');
 
@@ -57,8 +62,7 @@ function openBench() {
     see(visible: boolean) {
       listeners.get('Page.screencastVisibilityChanged')?.({ visible });
     },
-    called: (name: string, times: number) =>
-      until(() => count(name) >= times, `${times} times ${name}`),
+    called: (name: string, times: number) => until(() => count(name) >= times),
   };
 }
 
@@ -121,6 +125,54 @@ test('a page that a new window pauses gives no frame until it runs again', async
   bench.say('two');
   await bench.called('screencastFrameAck', 1);
   assert.equal(bench.frames, ['one', 'two']);
+  bench.recorder.stop();
+});
+
+test('windows without end take the frames for a time only, and a later one does again', async () => {
+  const bench = openBench();
+  const run = () => {
+    for (const { resolve } of bench.running) resolve();
+  };
+  let opened = 0;
+  const open = (): string => {
+    opened += 1;
+    const text = `picture ${opened}`;
+    bench.recorder.hold();
+    bench.say(text, 1_000);
+    return text;
+  };
+  const isShown = () => {
+    open();
+    run();
+    return bench.frames.length > 0;
+  };
+  await until(isShown, 20_000);
+  run();
+  await sleep(BETWEEN_MS);
+  for (let isHeld = false; !isHeld && opened < WINDOWS_MAX; ) {
+    isHeld = !bench.frames.includes(open());
+    await until(() => bench.running.length >= opened);
+    run();
+    await sleep(BETWEEN_MS);
+    if (opened === WINDOWS_MAX) assert.unreachable('no later window takes a frame');
+  }
+  bench.recorder.stop();
+});
+
+test('a page that runs between its windows gives frames, too', async () => {
+  const bench = openBench();
+  let opened = 0;
+  while (bench.frames.length === 0 && opened < WINDOWS_MAX) {
+    const starts = bench.count('start');
+    bench.recorder.hold();
+    opened += 1;
+    bench.say(`picture ${opened}`, 1_000);
+    await until(() => bench.running.length >= opened);
+    for (const { resolve } of bench.running) resolve();
+    if (bench.frames.length === 0) await bench.called('start', starts + 1);
+  }
+  assert.ok(opened < WINDOWS_MAX, 'no frame');
+  assert.ok(opened > 5, `only ${opened - 1} windows took a frame`);
   bench.recorder.stop();
 });
 
