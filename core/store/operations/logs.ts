@@ -88,19 +88,24 @@ export function logAppends({ logs, sessionLogs }: Statements, { crashPoint }: Tr
   ) {
     const held = once(sessionLogs.under(leaseIds, kinds), ({ sessionId }) => sessionId);
     const added = new Map<string, number>();
-    const logOf = function* (leaseId: string): Steps<HeldSessionLog | undefined> {
-      const logs = yield* held();
-      const log =
-        logs.get(leaseId) ?? (yield* sessionLogs.lateUnder({ leaseId, kinds, endedAfter }));
-      if (log) logs.set(leaseId, log);
-      return log;
+    let read: Map<string, HeldSessionLog> | undefined;
+    /** All before the first insert: `added` counts what these appends store, and no read does. */
+    const logsOf = function* (): Steps<Map<string, HeldSessionLog>> {
+      if (read) return read;
+      read = yield* held();
+      for (const leaseId of leaseIds) {
+        if (read.has(leaseId)) continue;
+        const late = yield* sessionLogs.lateUnder({ leaseId, kinds, endedAfter });
+        if (late) read.set(leaseId, late);
+      }
+      return read;
     };
     return function* (
       wanted: Chunk,
       withinOf: (log: HeldSessionLog) => Within | undefined,
     ): Steps<'kept' | 'full' | 'lost'> {
       const { leaseId, maxBytes, at, ...chunk } = wanted;
-      const log = yield* logOf(leaseId);
+      const log = (yield* logsOf()).get(leaseId);
       if (!log) return 'lost';
       const { sessionId, projectId } = log;
       if (log.fullAt !== null) return 'full';

@@ -8,7 +8,7 @@ import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 import { blobParts, HOLDER } from '../boot.ts';
 import { openContext, textOf } from '../contexts/runs.ts';
-import { ENGINES, openBench, T0 } from '../store/engines.ts';
+import { ENGINES, LEASE_MS, newSession, openBench, T0 } from '../store/engines.ts';
 
 const test = suite('core/sessions/given-up');
 const LOST_MS = 300_000;
@@ -91,6 +91,41 @@ test('an instance that a newer one has replaced sends nothing', async () => {
 });
 
 for (const engine of ENGINES) {
+  test(`${engine.name}: a late chunk counts none of the same report twice`, async () => {
+    await using bench = await openBench(engine);
+    const { store } = bench;
+    const projectId = await bench.project('p');
+    const take = async (at: number) => {
+      await store.createSession({ ...newSession(projectId), at, waitUntil: at + 60_000 });
+      const { leaseId } = must((await bench.lease('session', 1, at))[0], 'work');
+      await store.startSession({ leaseId, startedAt: at, at });
+      return leaseId;
+    };
+    const late = await take(T0);
+    const at = T0 + LOST_MS;
+    await store.sweepWork({ at, max: 9 });
+    const live = await take(at);
+    const chunk = { number: 0, entries: Buffer.alloc(1_000), count: 1, size: 1_000 };
+    const quota = { kinds: ['SESSION_LOG'] as const, maxBytes: 2_500 };
+    const { chunks } = await store.reportRunner({
+      ...HOLDER,
+      leaseIds: [live],
+      leaseMs: LEASE_MS,
+      at,
+      chunks: [
+        { ...chunk, leaseId: live },
+        { ...chunk, leaseId: late },
+      ],
+      lines: [],
+      chunksMaxBytes: 1 << 20,
+      logQuota: quota,
+      lineLimits: { maxBytes: 1, linesMax: 1, marker: '' },
+      recordings: [],
+      recordingLimits: { quota: { kinds: ['RECORDING'], maxBytes: 1 }, endedAfter: T0 },
+    });
+    assert.equal(chunks, ['kept', 'kept']);
+  });
+
   test(`${engine.name}: late files of a session that its creator started`, async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
