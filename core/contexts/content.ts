@@ -62,7 +62,7 @@ export async function saveContext(
   await files.remove(...saved.dropped);
   return {
     saved: saved.outcome === 'saved',
-    replaced: saved.outcome === 'saved' && saved.replaced,
+    replaced: saved.outcome === 'older' || (saved.outcome === 'saved' && saved.replaced),
   };
 }
 

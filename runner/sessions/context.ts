@@ -147,6 +147,11 @@ async function save({ publicKey }: ContextWork, place: Place, chrome: Chrome): P
     () => clients.runners.saveContext({ leaseId, blobId }, options),
     signal,
   );
+  if (saved.replaced && !saved.saved) {
+    const since = 'another session has saved it since this one was given up as lost';
+    warn(`the context was not saved: ${since}; the content is that of the other`);
+    return;
+  }
   if (!saved.saved) throw new NotSaved('it was deleted meanwhile');
   if (saved.replaced) {
     warn('another session saved this context meanwhile; this save has replaced its content');

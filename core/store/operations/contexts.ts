@@ -101,7 +101,10 @@ export function contextOperations(
       if (id === null || persist !== 1) return { outcome: 'refused' };
       const before = live ? undefined : yield* contexts.content({ id, projectId });
       const isOlder = before && before.blobId !== blobId && before.saveSeq > seq;
-      if (isOlder) return { outcome: 'lost' };
+      if (isOlder) {
+        const isFree = yield* contexts.isFree({ blobId, projectId });
+        return { outcome: 'older', dropped: isFree ? yield* drop([blobId]) : [] };
+      }
       return yield* replace({ id, projectId, blobId, seq, savedBy, at });
     },
     *replaceContext(wanted) {

@@ -82,14 +82,19 @@ export type Replaced =
   | { outcome: 'deleted'; dropped: string[] };
 
 /** `lost`: no live lease. `refused`: the work may not save, or the blob is not valid for it. */
-export type Saved = Replaced | { outcome: 'lost' } | { outcome: 'refused' };
+export type Saved =
+  | Replaced
+  /** Late, and the context was saved since: the new content was dropped. */
+  | { outcome: 'older'; dropped: string[] }
+  | { outcome: 'lost' }
+  | { outcome: 'refused' };
 
 export type ContextContentOps = {
   getContextContent(wanted: Owned): ContextContent | undefined;
   /**
    * Makes the blob the content of the context that the lease's session persists. The last save
    * wins; a repeated call changes nothing. `lost`: the lease is not live, and not of a
-   * session that core gave up later than `endedAfter`; or that one's context was saved since.
+   * session that core gave up later than `endedAfter`.
    */
   saveContext(wanted: LateLease & { blobId: string; at: number }): Saved;
   /** As saveContext, for a verified upload. */

@@ -76,8 +76,10 @@ test('a later save of another session is not replaced', async () => {
   await giveUp(app, run.invocationId);
   const next = await app.start();
   await app.save(next.leaseId, 'newer');
-  const fault = await faultOf(filesOf(app, run.leaseId).context());
-  assert.is(fault.reason, 'LEASE_LOST');
+  const blobs = app.files();
+  const { saved, replaced } = await filesOf(app, run.leaseId).context();
+  assert.equal({ saved, replaced }, { saved: false, replaced: true });
+  assert.equal(app.files(), blobs, 'the late content is dropped');
   assert.is(await textOf(app, await app.start()), 'newer');
 });
 
@@ -91,6 +93,37 @@ test('an instance that a newer one has replaced sends nothing', async () => {
 });
 
 for (const engine of ENGINES) {
+  test(`${engine.name}: an older save is dropped, with its place in the quota`, async () => {
+    await using bench = await openBench(engine);
+    const { store } = bench;
+    const projectId = await bench.project('p');
+    const pair = { id: newId(), publicKey: 'p', privateKey: Buffer.from('k'), at: T0 };
+    await store.addKeyPair(pair);
+    const contextId = newId();
+    await store.createContext({ id: contextId, projectId, name: null, nameKey: null, at: T0 });
+    const params = JSON.stringify({ browserSettings: { context: { persist: true } } });
+    const take = async (at: number) => {
+      const session = { ...newSession(projectId), contextId, params, at, waitUntil: at + 60_000 };
+      await store.createSession(session);
+      const { leaseId } = must((await bench.lease('session', 1, at))[0], 'work');
+      await store.startSession({ leaseId, startedAt: at, at });
+      return leaseId;
+    };
+    const save = async (leaseId: string, at: number) => {
+      const blobId = newId();
+      const blob = { projectId, kind: 'CONTEXT', size: 7, sha256: 'aa', createdAt: at } as const;
+      await store.addBlob({ id: blobId, ...blob });
+      return { blobId, ...(await store.saveContext({ leaseId, endedAfter: T0, blobId, at })) };
+    };
+    const late = await take(T0);
+    await store.sweepWork({ at: T0 + LOST_MS, max: 9 });
+    const next = await take(T0 + LOST_MS);
+    assert.is((await save(next, T0 + LOST_MS)).outcome, 'saved');
+    const { blobId, ...older } = await save(late, T0 + LOST_MS);
+    assert.equal(older, { outcome: 'older', dropped: [blobId] });
+    assert.is(await store.getBlob(blobId), undefined);
+  });
+
   test(`${engine.name}: a late chunk counts none of the same report twice`, async () => {
     await using bench = await openBench(engine);
     const { store } = bench;

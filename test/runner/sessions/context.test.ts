@@ -105,6 +105,10 @@ contexts('a deleted context, and a save of another session, are warnings', async
   const replaced = await save({ saved: { saved: true, replaced: true } });
   assert.equal(replaced.warnings.length, 1);
   assert.match(replaced.warnings.join(), /another session saved this context/);
+  const older = await save({ saved: { saved: false, replaced: true } });
+  assert.equal(older.warnings.length, 1);
+  assert.match(older.warnings.join(), /not saved: another session has saved it since/);
+  assert.not.match(older.warnings.join(), /what it was/);
 });
 
 contexts.run();
