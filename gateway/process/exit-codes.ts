@@ -80,10 +80,14 @@ export function shutdownSignal(): Promise<NodeJS.Signals> {
 
 /**
  * The end of a service or a gateway, which drains first when it is given a time. A signal after the
- * drain ends the process at once.
+ * drain ends the process at once, or does what `onFurther` does instead.
  */
-export function openEnd(drainS: number, log: Log): ProcessEnd {
-  return openProcessEnd({ drainS, log, onFurther: () => process.exit(1) });
+export function openEnd(drainS: number, log: Log, onFurther = exitAtOnce): ProcessEnd {
+  return openProcessEnd({ drainS, log, onFurther });
+}
+
+export function exitAtOnce(): void {
+  process.exit(1);
 }
 
 /** Aborts at a shutdown signal with the Exit to end by; for commands that clean up first. */

@@ -30,6 +30,10 @@ export type Successors = {
   close(): void;
   /** The newest process; undefined while this one serves. */
   newest(): Successor | undefined;
+  /** The newest process does not wait for the sessions; it ends the others. */
+  end(): void;
+  /** Kills all newer processes, once the newest has no time left. True when it did. */
+  kill(): Promise<boolean>;
   /** Settles with the exit code of the newest process, when all others have ended, too. */
   ended(): Promise<number>;
 };
@@ -37,6 +41,7 @@ export type Successors = {
 type Serving = {
   ended: Promise<unknown>;
   end(): void;
+  kill?(): void;
   /** No earlier process has work. */
   alone?(): void;
 };
@@ -47,6 +52,7 @@ export function openSuccessors(first: First, log: Log): Successors {
   /** All with work, the oldest first and the newest last. */
   const processes: Serving[] = [];
   let isOver = false;
+  let isEnding = false;
   let newest: Successor | undefined;
   /** A copy of the port that accepts nothing, while a newer process serves. */
   let kept: Port | undefined;
@@ -62,6 +68,7 @@ export function openSuccessors(first: First, log: Log): Successors {
   };
   /** Of those before `ended`, the exit of one of them. */
   const endBefore = (ended: Promise<unknown>): void => {
+    isEnding ||= newest?.ended === ended;
     const at = processes.findIndex((one) => one.ended === ended);
     for (const { end } of processes.slice(0, Math.max(at, 0))) end();
   };
@@ -71,10 +78,15 @@ export function openSuccessors(first: First, log: Log): Successors {
     add({
       ended: next.ended,
       end: () => next.send({ type: 'end' }),
+      kill: () => next.kill('SIGKILL'),
       alone: () => next.send({ type: 'alone' }),
     });
     last.retire();
-    void next.ended.then((code) => newest === next && over.resolve(code));
+    void next.ended.then((code) => {
+      if (newest !== next) return;
+      isEnding = true;
+      over.resolve(code);
+    });
     taken.resolve(undefined);
   };
   const share = async (next: Successor): Promise<void> => {
@@ -144,6 +156,17 @@ export function openSuccessors(first: First, log: Log): Successors {
     newest: () => newest,
     close() {
       isOver = true;
+    },
+    end() {
+      isEnding = true;
+      newest?.send({ type: 'end' });
+    },
+    async kill() {
+      if (!isEnding) return false;
+      const killed = processes.filter(({ kill }) => kill !== undefined);
+      for (const { kill } of killed) kill?.();
+      await Promise.all(killed.map(({ ended }) => ended));
+      return true;
     },
     async settle() {
       checked?.kill('SIGKILL');

@@ -11,7 +11,7 @@ import { type Log, openLog } from '../../../proto/common/log.ts';
 import { endTracing, startTracing } from '../../../proto/common/tracing.ts';
 import { aborted, type ProcessEnd } from '../../../proto/drain/end.ts';
 import { type GatewayConfig, gatewayConfig, gatewayTokenOf } from '../../config.ts';
-import { Exit, openEnd } from '../../process/exit-codes.ts';
+import { Exit, exitAtOnce, openEnd } from '../../process/exit-codes.ts';
 import { openPredecessor, type Predecessor } from '../../process/predecessor.ts';
 import { prepareRunner } from '../../process/runner-process.ts';
 import { openSuccessors, type Successors } from '../../process/successors.ts';
@@ -37,7 +37,8 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<number> {
 async function run(env: Env, predecessor: Predecessor | undefined): Promise<number> {
   const config = gatewayConfig(env);
   const log = openLog({ role: 'serve', level: config.logLevel });
-  const end = openEnd(config.drainS, log);
+  let further = exitAtOnce;
+  const end = openEnd(config.drainS, log, () => further());
   await startTracing();
   let replace: ((program: Program) => Promise<Upgraded>) | undefined;
   const upgrade = async (body: unknown): Promise<Upgraded> => {
@@ -46,7 +47,10 @@ async function run(env: Env, predecessor: Predecessor | undefined): Promise<numb
   };
   // a gateway that gave up reloads nothing, and by default the signal ends a process
   if (config.tls ?? config.coreTls) process.on('SIGHUP', () => undefined);
-  const given = { config, log, end, upgrade };
+  const onFurther = (own: () => void) => {
+    further = own;
+  };
+  const given = { config, log, end, upgrade, onFurther };
   const code = predecessor
     ? await serveNext(env, { ...given, predecessor, use: (own) => (replace = own) })
     : await serveFirst(env, { ...given, use: (own) => (replace = own) });
@@ -60,6 +64,8 @@ type Given = {
   end: ProcessEnd;
   upgrade: (body: unknown) => Promise<Upgraded>;
   use(replace: (program: Program) => Promise<Upgraded>): void;
+  /** Of a signal after `end.ending`; it ends the process otherwise. */
+  onFurther(own: () => void): void;
 };
 
 async function serveFirst(env: Env, given: Given): Promise<number> {
@@ -75,7 +81,7 @@ async function serveFirst(env: Env, given: Given): Promise<number> {
   over.abort();
   await Promise.all([shown, successors.settle()]);
   if (successors.newest() !== undefined)
-    return await followNewest(service, { successors, log, end });
+    return await followNewest(service, { ...given, successors });
   successors.close();
   await endService(service, { code, log, end });
   return code ?? 0;
@@ -153,11 +159,15 @@ async function endService(
   await service.close(predecessor?.alone);
 }
 
-/** The first process when a newer one serves: it passes signals on, and ends with the newest. */
+/**
+ * The first process when a newer one serves: it passes signals on, and ends with the newest. One
+ * that the newest receives while it ends is the last: all end at once.
+ */
 async function followNewest(
   service: Service,
-  { successors, log, end }: { successors: Successors; log: Log; end: ProcessEnd },
+  { successors, log, end, onFurther }: Given & { successors: Successors },
 ): Promise<number> {
+  onFurther(() => void successors.kill().then((isKilled) => isKilled && exitAtOnce()));
   const pass = async (signal: NodeJS.Signals): Promise<void> => {
     if (signal !== 'SIGHUP') {
       successors.close();
@@ -168,9 +178,11 @@ async function followNewest(
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => void pass(signal));
   }
-  // received while the newer one took over
-  if (end.ending.aborted) successors.newest()?.send({ type: 'end' });
-  else if (end.draining.aborted) successors.newest()?.send({ type: 'drain' });
+  if (end.draining.aborted) {
+    // begun while the newer one took over: its time is that of this process
+    successors.newest()?.send({ type: 'drain' });
+    void aborted(end.ending).then(() => successors.end());
+  }
   const code = await successors.ended();
   log.info({ code }, 'the newest process of the service has ended');
   await service.close();

@@ -2,12 +2,16 @@
  * `tabern upgrade`: a program that cannot take over leaves the running one as it is; signals, and
  * the end of the first process, end all of an upgraded service.
  */
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { suite } from 'uvu';
 import { equal, is, match } from 'uvu/assert';
+import { must } from '../../../../proto/common/must.ts';
 import { until } from '../../../support/poll.ts';
 import { isRunning } from '../../../support/service/processes.ts';
 import { boot } from '../../../support/service/stack.ts';
+import { tempDirectory } from '../../../support/temp.ts';
 import { sized } from '../../../support/whole.ts';
 import { copyProgram } from './program-copy.ts';
 import {
@@ -93,7 +97,8 @@ journey('signals reach the newest process, and the second one ends all sessions'
   const repeated = setInterval(() => isRunning(pid) && process.kill(pid, 'SIGTERM'), 700);
   await until(() => !isRunning(pid), UPGRADE_LIMIT_MS);
   clearInterval(repeated);
-  // on a busy machine the first process has no time left to wait for the newest
+  equal(running(program, 'serve'), [], 'a further signal ends all of them together');
+  // the runners notice it
   await until(() => running(program, '').length === 0, UPGRADE_LIMIT_MS);
   await stack.restart();
   is((await read(stack, first.id)).status, 'ERROR');
@@ -112,6 +117,35 @@ journey('a signal during an upgrade ends the service', async () => {
   await until(() => !isRunning(pid), UPGRADE_LIMIT_MS);
   await until(() => running(program, '').length === 0, UPGRADE_LIMIT_MS);
 });
+
+journey(
+  'a drain that began while a newer program took over ends with the next signal',
+  async () => {
+    await using program = copyProgram();
+    await using directory = tempDirectory('tabern-gate-');
+    await using stack = await boot({ env: { TABERN_DRAIN_S: '600' } });
+    await stack.call<Session>('/v1/sessions', { json: { keepAlive: true } });
+    const [reached, open] = ['reached', 'open'].map((name) => join(directory.path, name));
+    const held = `const { existsSync, writeFileSync } = await import('node:fs');
+    writeFileSync('${reached}', '');
+    while (!existsSync('${open}')) await new Promise((done) => setTimeout(done, 20));`;
+    const opens = 'await using opened';
+    program.edit('core/main.ts', { from: opens, to: `${held} ${opens}` });
+    const { pid } = stack;
+    const answer = upgrade(stack, program);
+    await until(() => existsSync(must(reached, 'a path')), UPGRADE_LIMIT_MS);
+    process.kill(pid, 'SIGTERM');
+    await until(() => stack.logs().includes('"why":"SIGTERM"'));
+    writeFileSync(must(open, 'a path'), '');
+    is((await answer).code, 0);
+    await until(() => stack.logs().includes('the first process of the service drains'));
+    process.kill(pid, 'SIGTERM');
+    await until(() => !isRunning(pid));
+    equal(running(program, 'serve'), []);
+    match(stack.logs(), /the newest process of the service has ended/);
+    await until(() => running(program, '').length === 0, UPGRADE_LIMIT_MS);
+  },
+);
 
 journey('the end of the first process ends all of the service', async () => {
   await using program = copyProgram();
