@@ -79,7 +79,7 @@ export function holderOperations(deps: LeaseDeps): InSteps<Pick<LeaseOps, Holder
     *registerRunner(runner) {
       leases.register({ ...runner, address: runner.address ?? null });
       const jobs = yield* leases.heldByOthers(runner);
-      // no late files: whatever an older instance sends is refused
+      // no late files: what an older instance sends of these is refused
       return yield* loseAll(
         jobs.map((job) => ({ ...job, leaseId: null })),
         runner.at,
