@@ -126,7 +126,7 @@ async function lease({ config, log, end, core, metrics, machine }: Started): Pro
   const identity = { runnerId: runnerId(config, log), instanceId: randomUUID() };
   const where = config.listen ?? join(machine.runDir, 'http.sock');
   await using server = await openSessionServer({ where, log });
-  receiveHandedOffSockets(server);
+  receiveHandedOffSockets(server, identity.runnerId);
   const facts = factsOf(config, machine);
   const registered = { ...identity, address: server.address, facts, browser: machine.browser() };
   const leaseMs = await register(core, registered, { config, log, end });

@@ -97,13 +97,16 @@ export function prepareRunner(env: Env, command = COMMAND): ChildProcess {
   return child.once('error', () => undefined); // no memory, or no process: keepRunner sees it
 }
 
+type Kept = { command?: readonly string[]; prepared?: ChildProcess; runnerId?: string };
+
 /**
- * Keeps a runner running, that of `prepared` first. `command` is run by node; tests pass their own.
+ * Keeps a runner running, that of `prepared` first. Each has the id of the first, also when a newer
+ * program has written its own. `command` is run by node; tests pass their own.
  */
 export function keepRunner(
   env: Env,
   log: Log,
-  { command = COMMAND, prepared }: { command?: readonly string[]; prepared?: ChildProcess } = {},
+  { command = COMMAND, prepared, runnerId }: Kept = {},
 ): RunnerChild {
   const closing = new AbortController();
   const refused = Promise.withResolvers<number>();
@@ -111,6 +114,7 @@ export function keepRunner(
   let child: ChildProcess | undefined;
   let sessionServer: string | undefined;
   let hasWorked = false;
+  let id = runnerId;
   const handedOff = openHandedOff();
   let first = prepared;
 
@@ -118,11 +122,12 @@ export function keepRunner(
   const run = async (): Promise<void> => {
     child = first !== undefined && isAlive(first) ? first : prepareRunner(env, command);
     first = undefined;
-    const start: StartAsked = { type: 'start', core: env['TABERN_CORE'] };
+    const start: StartAsked = { type: 'start', core: env['TABERN_CORE'], runnerId: id };
     if (child.connected) child.send(start, () => {});
     child.on('message', (message) => {
       if (isSessionServerOpened(message)) {
         sessionServer = message.address;
+        id = message.runnerId;
         ready.resolve(undefined);
       }
       if (isSocketClosed(message)) handedOff.closed(message.id);

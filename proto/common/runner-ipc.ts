@@ -9,15 +9,18 @@ import type { Samples } from './metrics.ts';
 /** The variable of a prepared runner: the pid of its parent, whose first message it awaits. */
 export const PREPARED_BY = 'TABERN_PREPARED_BY';
 
-/** The first message. Before it, a runner only loads its modules. `core`: the address of core. */
-export type StartAsked = { type: 'start'; core: string | undefined };
+/**
+ * The first message. Before it, a runner only loads its modules. `core`: the address of core.
+ * `runnerId`: its own, or that of the one that it replaces; that of the data directory without.
+ */
+export type StartAsked = { type: 'start'; core: string | undefined; runnerId?: string | undefined };
 
 export function isStartAsked(message: unknown): message is StartAsked {
   return (Object(message) as Partial<StartAsked>).type === 'start';
 }
 
 /** The runner's first message: the address of the session server, which takes sockets. */
-export type SessionServerOpened = { type: 'session-server'; address: string };
+export type SessionServerOpened = { type: 'session-server'; address: string; runnerId: string };
 
 /** Sent with a socket. */
 export type SocketHandOff = {
@@ -29,8 +32,9 @@ export type SocketHandOff = {
 };
 
 export function isSessionServerOpened(message: unknown): message is SessionServerOpened {
-  const { type, address } = Object(message) as Partial<SessionServerOpened>;
-  return type === 'session-server' && typeof address === 'string';
+  const { type, address, runnerId } = Object(message) as Partial<SessionServerOpened>;
+  const isWhole = typeof address === 'string' && typeof runnerId === 'string';
+  return type === 'session-server' && isWhole;
 }
 
 export function isSocketHandOff(message: unknown): message is SocketHandOff {

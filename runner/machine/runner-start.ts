@@ -2,11 +2,11 @@
  * The start of a runner under `tabern serve`: it loads its modules while the parent process opens
  * core and the gateway.
  */
-import { isStartAsked, PREPARED_BY } from '../../proto/common/runner-ipc.ts';
+import { isStartAsked, PREPARED_BY, type StartAsked } from '../../proto/common/runner-ipc.ts';
 
 /**
  * Waits for the `start` message of the parent process, and returns the environment with core's
- * address. The process exits when its channel closes, or when another message arrives first: it
+ * address and the runner's id. The process exits when its channel closes, or when another message arrives first: it
  * has no work. Messages after `start` are emitted again when the caller has its own listeners.
  */
 export async function untilStarted(env: NodeJS.ProcessEnv): Promise<NodeJS.ProcessEnv> {
@@ -23,7 +23,7 @@ export async function untilStarted(env: NodeJS.ProcessEnv): Promise<NodeJS.Proce
     const [first] = message;
     if (isStarted) later.push(message);
     else if (!isStartAsked(first)) leave();
-    else resolve({ ...env, TABERN_CORE: first.core ?? env['TABERN_CORE'] });
+    else resolve(startedWith(env, first));
     isStarted = true;
   };
   process.on('message', receive).once('disconnect', leave);
@@ -35,6 +35,11 @@ export async function untilStarted(env: NodeJS.ProcessEnv): Promise<NodeJS.Proce
     for (const message of later) process.emit('message', ...(message as [unknown, undefined]));
   });
   return started;
+}
+
+function startedWith(env: NodeJS.ProcessEnv, { core, runnerId }: StartAsked): NodeJS.ProcessEnv {
+  const started = { ...env, TABERN_CORE: core ?? env['TABERN_CORE'] };
+  return runnerId === undefined ? started : { ...started, TABERN_RUNNER_ID: runnerId };
 }
 
 function leave(): never {

@@ -6,6 +6,9 @@
  * `tabern upgrade` lets a newer program take over as a child process of the first one
  * (process/successors.ts), which ends with it.
  */
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { replaceFile } from '../../../proto/common/durable.ts';
 import type { Env } from '../../../proto/common/env.ts';
 import { type Log, openLog } from '../../../proto/common/log.ts';
 import { endTracing, startTracing } from '../../../proto/common/tracing.ts';
@@ -105,10 +108,13 @@ async function serveNext(env: Env, given: Given & { predecessor: Predecessor }):
   await checkProgram(env);
   const { openService } = await import('./service.ts');
   const port = await predecessor.takeOver({ version: VERSION, dataDir: config.dataDir });
-  const service = await openService(env, given, port);
+  const runnerId = randomUUID();
+  const service = await openService(env, { ...given, runnerId }, port);
   given.use(predecessor.upgrade);
   let isRetired = false;
   await worksOrThrows(service);
+  // not before: the old runner goes on under its own id if this one does not work
+  replaceFile(join(config.dataDir, 'keys', 'runner.id'), `${runnerId}\n`);
   predecessor.serving({
     ...holderOf(service),
     retire() {

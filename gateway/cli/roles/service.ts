@@ -5,8 +5,6 @@
  *   opened -> gave up -> retired | opened again
  */
 import type { ChildProcess } from 'node:child_process';
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Env } from '../../../proto/common/env.ts';
 import { type Log, openLog } from '../../../proto/common/log.ts';
 import type { Metrics } from '../../../proto/common/metrics.ts';
@@ -28,6 +26,8 @@ type Given = {
   upgrade: NonNullable<Drained['upgrade']>;
   /** The runner's process; one is started when it is absent. */
   prepared?: ChildProcess | undefined;
+  /** Of the runner; that of the data directory when it is absent. */
+  runnerId?: string;
 };
 type Opened = { core: Core; gateway: Gateway; shown: AsyncDisposable | undefined };
 
@@ -50,7 +50,7 @@ export type Service = {
 
 /** `port`: that of a service which gave it up. Throws Exit when it cannot start. */
 export async function openService(env: Env, given: Given, port?: Port): Promise<Service> {
-  const { config, log, end, upgrade, prepared } = given;
+  const { config, log, end, upgrade, prepared, runnerId } = given;
   /** Kept after the service gave up: each answers the command that asked for it. */
   const sockets = new AsyncDisposableStack();
   let runner: RunnerChild | undefined;
@@ -74,10 +74,9 @@ export async function openService(env: Env, given: Given, port?: Port): Promise<
   let opened: Opened | undefined = await open(port);
   let last = opened;
   const gateways = [last.gateway];
-  // the old runner has the other id, and keeps it
-  if (port) rmSync(join(config.dataDir, 'keys', 'runner.id'), { force: true });
   const ofRunner = { ...env, TABERN_DATA: config.dataDir, TABERN_CORE: last.core.address };
-  const kept = keepRunner(ofRunner, log, { ...(prepared && { prepared }) });
+  const first = { ...(prepared && { prepared }), ...(runnerId && { runnerId }) };
+  const kept = keepRunner(ofRunner, log, first);
   runner = kept;
   const retired = Promise.withResolvers<void>();
   const broken = Promise.withResolvers<number>();

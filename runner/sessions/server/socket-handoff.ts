@@ -11,7 +11,10 @@ import {
 import type { SessionServer } from './session-server.ts';
 
 /** Reports the session server's address to the parent; serves handed-off sockets until exit. */
-export function receiveHandedOffSockets(server: Pick<SessionServer, 'address' | 'serve'>): void {
+export function receiveHandedOffSockets(
+  server: Pick<SessionServer, 'address' | 'serve'>,
+  runnerId: string,
+): void {
   if (process.send === undefined) return;
   process.on('message', (message: unknown, socket: unknown) => {
     if (!isSocketHandOff(message)) return;
@@ -27,6 +30,6 @@ export function receiveHandedOffSockets(server: Pick<SessionServer, 'address' | 
     server.serve(socket);
     socket.resume();
   });
-  const opened: SessionServerOpened = { type: 'session-server', address: server.address };
-  process.send(opened);
+  const { address } = server;
+  process.send({ type: 'session-server', address, runnerId } satisfies SessionServerOpened);
 }

@@ -19,10 +19,10 @@ const test = suite('gateway/process/runner-process');
 const log = openLog({ role: 'test', level: 'silent' });
 
 /** The program that node runs instead of a runner: `script`, with a file to write to as argv[1]. */
-async function keep(script: string) {
+async function keep(script: string, more: { runnerId?: string } = {}) {
   const directory = await mkdtemp(join(tmpdir(), 'tabern-child-'));
   const file = join(directory, 'said');
-  const runner = keepRunner({ PATH: '/bin' }, log, { command: ['-e', script, file] });
+  const runner = keepRunner({ PATH: '/bin' }, log, { command: ['-e', script, file], ...more });
   const said = async (text: string) => {
     let now = '';
     const isSaid = async () => {
@@ -48,6 +48,20 @@ test('a runner that exits is restarted', async () => {
   await kept.said('xxx');
 });
 
+test('a runner that is restarted has the id of the one before, or the given one', async () => {
+  const script = `${SAY}
+    process.on('message', ({ runnerId = 'none' }) => {
+      say(runnerId + ';');
+      process.send({ type: 'session-server', address: '/x', runnerId: 'one' }, () => {
+        process.exit(1);
+      });
+    });`;
+  await using kept = await keep(script);
+  await kept.said('none;one;one;');
+  await using given = await keep(script, { runnerId: 'given' });
+  await given.said('given;one;');
+});
+
 test('a runner that refuses to start is not restarted, and its exit code is returned', async () => {
   for (const code of [2, 78]) {
     await using kept = await keep(`${SAY} say('x'); process.exit(${code});`);
@@ -63,7 +77,7 @@ test('a runner that refuses to start after an earlier one was ready is restarted
       ? require('node:fs').readFileSync(process.argv[1], 'utf8').length : 0;
     say('x');
     if (lives === 1) process.exit(78);
-    process.send({ type: 'session-server', address: '/x' }, () => {
+    process.send({ type: 'session-server', address: '/x', runnerId: 'one' }, () => {
       if (lives === 0) process.exit(1);
     });
     setInterval(() => {}, 1_000);`;
@@ -73,7 +87,7 @@ test('a runner that refuses to start after an earlier one was ready is restarted
 
 test('a runner that was ready and then refuses is not restarted', async () => {
   const script = `${SAY} say('x');
-    process.send({ type: 'session-server', address: '/x' }, () => process.exit(78));`;
+    process.send({ type: 'session-server', address: '/x', runnerId: 'one' }, () => process.exit(78));`;
   await using kept = await keep(script);
   assert.is(await kept.runner.refused, 78);
   await kept.said('x');
@@ -152,7 +166,7 @@ test('with tracing, the runner receives the preloads and the exporter’s variab
 
 /** A fake runner: reports an address, answers a received socket, and continues with `then`. */
 const runner = (then: string) => `
-  process.send({ type: 'session-server', address: 'unix:/server' });
+  process.send({ type: 'session-server', address: 'unix:/server', runnerId: 'one' });
   process.on('message', ({ type, id, bytesRead: bytes }, socket) => {
     if (type !== 'connection') return;
     const die = () => process.kill(process.pid, 9);

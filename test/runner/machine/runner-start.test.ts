@@ -10,8 +10,8 @@ const MODULE = new URL('../../../runner/machine/runner-start.ts', import.meta.ur
 const SCRIPT = `
   const { untilStarted } = await import(${JSON.stringify(MODULE)});
   process.send('loaded');
-  const { TABERN_CORE, ${PREPARED_BY}: by } = await untilStarted(process.env);
-  process.send({ core: TABERN_CORE, by }, () => process.disconnect());`;
+  const { TABERN_CORE, TABERN_RUNNER_ID, ${PREPARED_BY}: by } = await untilStarted(process.env);
+  process.send({ core: TABERN_CORE, id: TABERN_RUNNER_ID, by }, () => process.disconnect());`;
 
 /** A process that has loaded its modules. */
 async function loaded(parent: number): Promise<ChildProcess> {
@@ -28,6 +28,9 @@ test('a prepared runner works when its parent says so, with the core of the mess
   child.send({ type: 'start', core: 'given' });
   const [said] = await once(child, 'message');
   assert.equal(said, { core: 'given' });
+  const named = await loaded(process.pid);
+  named.send({ type: 'start', core: 'given', runnerId: 'one' });
+  assert.equal((await once(named, 'message'))[0], { core: 'given', id: 'one' });
 });
 
 test('a runner with the channel of another program works at once', async () => {

@@ -2,7 +2,7 @@
  * `tabern upgrade`: a program that cannot take over leaves the running one as it is; signals, and
  * the end of the first process, end all of an upgraded service.
  */
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { suite } from 'uvu';
@@ -32,15 +32,18 @@ journey('a program that cannot take over leaves the running one as it is', async
   await using stack = await boot();
   await using typist = await startTypist(stack);
   const runner = await stack.runnerPid();
+  const idFile = `${stack.dataDir}/keys/runner.id`;
+  const id = readFileSync(idFile, 'utf8');
   const refuses = async (wanted: RegExp): Promise<void> => {
     const { code, said } = await upgrade(stack, program);
     is(code, 1, said);
     match(said, /not upgraded, the running program goes on: /);
     match(said, wanted);
     equal(running(program, ''), [], 'nothing is left of the new program');
-    const { id } = await stack.call<Session>('/v1/sessions', { json: {} });
-    await release(stack, id);
+    const session = await stack.call<Session>('/v1/sessions', { json: {} });
+    await release(stack, session.id);
     is(await stack.runnerPid(), runner);
+    is(readFileSync(idFile, 'utf8'), id, 'a restarted runner would be the same one');
     is((await read(stack, typist.id)).status, 'RUNNING');
   };
   const withEdit = async (file: string, change: { from: string; to: string }, wanted: RegExp) => {
@@ -151,7 +154,10 @@ journey('the end of the first process ends all of the service', async () => {
   await using program = copyProgram();
   await using stack = await boot();
   await stack.call<Session>('/v1/sessions', { json: { keepAlive: true } });
+  const idFile = `${stack.dataDir}/keys/runner.id`;
+  const id = readFileSync(idFile, 'utf8');
   await upgradeTo(stack, program, '9.2.0');
+  is.not(readFileSync(idFile, 'utf8'), id, 'the runner of the new program is another one');
   await stack.call<Session>('/v1/sessions', { json: { keepAlive: true } });
   await stack.kill('SIGKILL');
   await until(() => running(program, '').length === 0, UPGRADE_LIMIT_MS);
