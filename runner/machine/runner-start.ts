@@ -6,8 +6,9 @@ import { isStartAsked, PREPARED_BY, type StartAsked } from '../../proto/common/r
 
 /**
  * Waits for the `start` message of the parent process, and returns the environment with core's
- * address and the runner's id. The process exits when its channel closes, or when another message arrives first: it
- * has no work. Messages after `start` are emitted again when the caller has its own listeners.
+ * address and the runner's id. The process exits when its channel closes, or when another message
+ * arrives first: it has no work. Messages after `start` are emitted again when the caller has its
+ * own listeners.
  */
 export async function untilStarted(env: NodeJS.ProcessEnv): Promise<NodeJS.ProcessEnv> {
   const preparedBy = env[PREPARED_BY];

@@ -87,7 +87,8 @@ test('a runner that refuses to start after an earlier one was ready is restarted
 
 test('a runner that was ready and then refuses is not restarted', async () => {
   const script = `${SAY} say('x');
-    process.send({ type: 'session-server', address: '/x', runnerId: 'one' }, () => process.exit(78));`;
+    const opened = { type: 'session-server', address: '/x', runnerId: 'one' };
+    process.send(opened, () => process.exit(78));`;
   await using kept = await keep(script);
   assert.is(await kept.runner.refused, 78);
   await kept.said('x');

@@ -128,7 +128,7 @@ test('a page that a new window pauses gives no frame until it runs again', async
   bench.recorder.stop();
 });
 
-test('windows without end take the frames for a time only, and a later one does again', async () => {
+test('windows without end take frames for a time only, and a later one does again', async () => {
   const bench = openBench();
   const run = () => {
     for (const { resolve } of bench.running) resolve();
