@@ -23,10 +23,8 @@ type Message = {
 };
 
 export type CallOptions = {
-  /** For one response; 2 s by default. */
+  /** For one response, and for the last retry; 2 s by default. */
   timeoutMs?: number;
-  /** No retry starts after this time; `timeoutMs` by default. */
-  retryMs?: number;
   /** No retry starts after it aborts. */
   signal?: AbortSignal;
 };
@@ -126,10 +124,10 @@ type Waiter = PromiseWithResolvers<Params> &
 function openWaiter(
   late: string,
   write: () => void,
-  { timeoutMs = CALL_TIMEOUT_MS, retryMs = timeoutMs, signal }: CallOptions,
+  { timeoutMs = CALL_TIMEOUT_MS, signal }: CallOptions,
 ): Waiter {
   const { promise, resolve, reject } = Promise.withResolvers<Params>();
-  const retryUntil = performance.now() + retryMs;
+  const retryUntil = performance.now() + timeoutMs;
   let delayMs = RETRY_MIN_MS;
   let timer: NodeJS.Timeout | undefined;
   const send = (): void => {

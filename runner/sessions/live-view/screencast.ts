@@ -11,7 +11,7 @@ import { type Attached, attach } from '../../browser/cdp/target-session.ts';
 /** Ours: beyond 15 a second, Chrome's work grows and people see no difference. */
 const FRAME_MS = 1_000 / 15;
 /** Retried while the page changes its process. Ours: no viewer waits longer for a page. */
-const START_OPTIONS = { retryMs: 30_000 };
+const START_OPTIONS = { timeoutMs: 30_000 };
 /** In pixels. A larger page is scaled down. */
 const FRAME_OPTIONS = { format: 'jpeg', quality: 65, maxWidth: 1_920, maxHeight: 1_920 } as const;
 

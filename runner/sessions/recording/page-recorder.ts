@@ -27,8 +27,11 @@ const STILL_MS = 5_000;
 const REGAINED = 0.25;
 /** Ours: Chrome delivers a drawn frame, and the event that a page is covered, a moment later. */
 const SETTLED_MS = 200;
-/** Ours: longer than any session. A start is cancelled when it is not needed any more. */
-const START_RETRY_MS = 24 * 3_600_000;
+/**
+ * Ours: longer than any session. A start that Chrome refuses is sent again, also when it answers
+ * after seconds, until it is not needed any more.
+ */
+const START_TIMEOUT_MS = 24 * 3_600_000;
 /** An isolated world, which the page's script cannot change. Clients see the name. */
 const WORLD = 'tabern';
 /** In a page: settles when it has been drawn, for which it must be visible and not paused. */
@@ -219,7 +222,7 @@ export class PageRecorder {
     this.#captures += 1;
     this.#wanted = new AbortController();
     const size = { maxWidth: SIDE_MAX, maxHeight: SIDE_MAX };
-    const wanted = { retryMs: START_RETRY_MS, signal: this.#wanted.signal };
+    const wanted = { timeoutMs: START_TIMEOUT_MS, signal: this.#wanted.signal };
     this.#send('startScreencast', { format: 'jpeg', quality: QUALITY, ...size }, wanted);
   }
 

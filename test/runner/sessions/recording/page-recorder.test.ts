@@ -4,10 +4,16 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../../proto/common/must.ts';
 import type { Page } from '../../../../runner/browser/cdp/pages.ts';
-import type { TargetSession } from '../../../../runner/browser/cdp/target-session.ts';
+import type { Pipe } from '../../../../runner/browser/cdp/pipe.ts';
+import {
+  openTargetSession,
+  type TargetSession,
+} from '../../../../runner/browser/cdp/target-session.ts';
 import { jpegSize, PageRecorder } from '../../../../runner/sessions/recording/page-recorder.ts';
 import { until } from '../../../support/poll.ts';
 
+/** Longer than calls of the runner wait for a response by default. */
+const LATE_MS = 2_500;
 /** Longer than a page that runs is held. */
 const BETWEEN_MS = 300;
 const WINDOWS_MAX = 100;
@@ -65,6 +71,34 @@ function openBench() {
     called: (name: string, times: number) => until(() => count(name) >= times),
   };
 }
+
+test('a capture that Chrome refuses after seconds starts again', async () => {
+  let receive: (raw: Buffer) => void = () => undefined;
+  let starts = 0;
+  let lastId = 0;
+  const pipe: Pick<Pipe, 'claim' | 'write' | 'release' | 'newId' | 'onUnknownSession'> = {
+    newId: () => ++lastId,
+    onUnknownSession: () => () => undefined,
+    claim: (_, listener) => {
+      receive = listener;
+    },
+    write(message) {
+      const { id, method } = JSON.parse(String(message)) as { id: number; method: string };
+      const isRefused = method === 'Page.startScreencast' && ++starts === 1;
+      const error = { message: 'Not attached to an active page' };
+      const said = Buffer.from(JSON.stringify(isRefused ? { id, error } : { id, result: {} }));
+      setTimeout(() => receive(said), isRefused ? LATE_MS : 0);
+      return true;
+    },
+    release: () => undefined,
+  };
+  const session = openTargetSession(pipe as Pipe, 'session');
+  const page: Partial<Page> = { session, closed: new Promise(() => undefined) };
+  const recorder = new PageRecorder(page as Page, { now: () => 0, onFrame: () => undefined });
+  await until(() => starts === 2);
+  recorder.stop();
+  session.end();
+});
 
 test('a single frame is acknowledged, without a restart of the capture', async () => {
   const bench = openBench();
