@@ -139,7 +139,7 @@ export function allHandlers(deps: CoreDeps, config: CoreConfig): AllHandlers {
   const work = { ...invocationDeps(deps, config), readers: openLogReaders(store, deps.steady) };
   const functions = { ...buildHandlers(work), ...functionHandlers(deps) };
   const { secrets, readers } = work;
-  const invocations = invocationService({ ...work, closing });
+  const invocations = invocationService({ ...work, log: deps.log, closing });
   const schedules = scheduleService({ store, validator, now });
   const oneShots = oneShotService({ ...deps, ...config, secrets, quotas });
   const isRevoked = revokedKeys(deps);

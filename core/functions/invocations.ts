@@ -9,6 +9,7 @@ import {
   INVOCATION_WAIT_MAX_S,
   PARAMS_MAX_BYTES,
 } from '../../proto/common/limits.ts';
+import type { Log } from '../../proto/common/log.ts';
 import type {
   InvocationServiceService,
   InvokeFunctionRequest,
@@ -23,6 +24,7 @@ import { readOffsets } from '../api/pagination.ts';
 import { pathId } from '../common/ids.ts';
 import type { LogReaders } from '../common/log-readers.ts';
 import type { Quotas } from '../projects/quotas.ts';
+import { logEnd } from '../sessions/ended-sessions.ts';
 import type { VersionRow } from '../store/types/functions.ts';
 import type { InvocationRow, NewInvocation } from '../store/types/invocations.ts';
 import type { Store } from '../store/types.ts';
@@ -54,7 +56,11 @@ export type InvocationDeps = NewInvocationDeps & {
   waitMs: number;
 };
 
-type Options = InvocationDeps & { closing: AbortSignal; readers: Pick<LogReaders, 'note'> };
+type Options = InvocationDeps & {
+  log: Log;
+  closing: AbortSignal;
+  readers: Pick<LogReaders, 'note'>;
+};
 
 /** An invocation as asked for. */
 export type Asked = {
@@ -68,7 +74,7 @@ export type Asked = {
 export function invocationService(
   options: Options,
 ): Service<typeof InvocationServiceService, ProjectCaller> {
-  const { store, now, readers } = options;
+  const { store, log, now, readers } = options;
 
   async function find(text: string, projectId: string): Promise<InvocationRow> {
     const id = pathId('id', text);
@@ -92,8 +98,10 @@ export function invocationService(
 
     async cancelInvocation({ id: text }, { projectId, call }) {
       const id = pathId('id', text);
-      const row = await store.cancelInvocation({ id, projectId, at: now() });
-      return { invocation: invocationToProto(orNotFound(row, 'Invocation', id), jsonOf(call)) };
+      const found = await store.cancelInvocation({ id, projectId, at: now() });
+      const { invocation, session } = orNotFound(found, 'Invocation', id);
+      if (session !== undefined) logEnd(log, session);
+      return { invocation: invocationToProto(invocation, jsonOf(call)) };
     },
 
     async listInvocations(request, { projectId, call }) {

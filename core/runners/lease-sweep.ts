@@ -8,6 +8,7 @@
 import type { Log } from '../../proto/common/log.ts';
 import { periodically } from '../common/periodically.ts';
 import { sinceBoot } from '../maintenance/clock.ts';
+import { logEnds } from '../sessions/ended-sessions.ts';
 import type { Store } from '../store/types.ts';
 
 /** Rows per operation: other operations commit in between. */
@@ -36,8 +37,11 @@ export function startSweep(options: {
     }
     const ended = await store.sweepWork({ at: now(), lostAfterMs, max: BATCH });
     sweptAt = at;
-    if (ended > 0) log.warn({ ended }, 'ended work whose lease or time was over');
-    return ended;
+    logEnds(log, ended);
+    if (ended.length > 0) {
+      log.warn({ ended: ended.length }, 'ended work whose lease or time was over');
+    }
+    return ended.length;
   }
 
   async function sweep(signal: AbortSignal): Promise<void> {

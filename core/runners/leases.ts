@@ -23,6 +23,7 @@ import { addDownload } from '../files/downloads.ts';
 import type { Receipts } from '../files/receipts.ts';
 import type { Readiness } from '../maintenance/readiness.ts';
 import type { Quotas } from '../projects/quotas.ts';
+import { logEnd, logEnds } from '../sessions/ended-sessions.ts';
 import { leasedHandoffs } from '../sessions/handoffs.ts';
 import type { ViewTokens } from '../sessions/live-view.ts';
 import { addRecording } from '../sessions/recordings/arrivals.ts';
@@ -51,13 +52,13 @@ type LeaseOptions = ContentOptions &
 export function runnerService(
   options: LeaseOptions,
 ): Service<typeof RunnerServiceService, MachineCaller> {
-  const { store, now, leaseMs, readiness } = options;
+  const { store, log, now, leaseMs, readiness } = options;
 
   return ofHolders<typeof RunnerServiceService>({
     async registerRunner({ runnerId, instanceId, address, facts, browser }, { call }) {
       if (address !== undefined) checkAddress(address, call);
       const report = checkedFacts({ facts, browser });
-      await store.registerRunner({ runnerId, instanceId, address, at: now() });
+      logEnds(log, await store.registerRunner({ runnerId, instanceId, address, at: now() }));
       readiness.record({ runnerId, browserFailed: false, isDraining: false, ...report });
       return { leaseMs };
     },
@@ -95,12 +96,13 @@ export function runnerService(
     addDownload: (request) => addDownload(options, request),
     addRecording: (request) => addRecording(options, request),
 
-    async completeInvocation({ leaseId, outcome, sessionStartMs, steps }) {
+    async completeInvocation({ leaseId, outcome, sessionStartMs, steps, browserLoss: loss }) {
       const at = now();
       const sessionStartedAt = sessionStartMs > 0 ? Math.min(Math.round(sessionStartMs), at) : null;
       const checked = await invocationOutcome(options, leaseId, outcome);
-      const end = { leaseId, outcome: checked, sessionStartedAt, steps: stepsJson(steps), at };
-      return { accepted: await store.completeInvocation(end) };
+      const end = { outcome: checked, sessionStartedAt, browserLoss: loss };
+      const reported = { ...end, leaseId, steps: stepsJson(steps), at };
+      return { accepted: await store.completeInvocation(reported) };
     },
 
     async completeBuild({ leaseId, outcome }) {

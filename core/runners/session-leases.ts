@@ -9,12 +9,10 @@ import { type Call, throwIfOver } from '../../proto/rpc/local.ts';
 import { inRange } from '../api/checks.ts';
 import type { MachineCaller, Service } from '../api/interceptors.ts';
 import { longPoll } from '../api/long-poll.ts';
-import { cutUtf8 } from '../delivery/envelope.ts';
 import { SINCE_MS } from '../projects/revoked-keys.ts';
+import { cutReason } from '../store/operations/texts.ts';
 import type { Store } from '../store/types.ts';
 
-/** In bytes. Ours: one sentence for people. */
-const REASON_MAX_BYTES = 1 << 10;
 /** Of one session: 10 Gbit/s for ten days. Ours: thousands of them can be added in 64 bits. */
 const PROXY_BYTES_MAX = 2 ** 50;
 
@@ -57,7 +55,7 @@ export function sessionLeases({
       inRange('proxyBytes', proxyBytes, { max: PROXY_BYTES_MAX });
       const outcome = {
         status: end,
-        reason: cutUtf8(reason, REASON_MAX_BYTES),
+        reason: cutReason(reason),
         proxyBytes: Math.round(proxyBytes),
       };
       return { accepted: await store.completeSession({ leaseId, ...outcome, at: now() }) };

@@ -13,6 +13,7 @@ import {
   type SecretValues,
   UnreadableSecret,
 } from '../functions/secret-values.ts';
+import { logEnd } from '../sessions/ended-sessions.ts';
 import { isOfProxies, type SessionSecrets } from '../sessions/proxy-secrets.ts';
 import type { SigningKeys } from '../sessions/signing-keys.ts';
 import type { LeasedExtension } from '../store/types/files.ts';
@@ -99,16 +100,18 @@ async function read(
 /** Ends the work when it is damaged, and throws any other error. */
 async function endDamaged(
   { store, log, now }: WorkItemOptions,
-  { kind, leaseId, id }: LeasedWork,
+  work: LeasedWork,
   error: unknown,
 ): Promise<undefined> {
+  const { kind, leaseId, id } = work;
   const isLost = error instanceof UnreadableSecret || isDamage(error);
   if (!isLost || kind === 'build') throw error;
   log.error({ err: error, [`${kind}Id`]: id }, 'a secret of leased work could not be opened');
   const message = lossOf(error);
+  const end = { status: 'ERROR', reason: message } as const;
+  logEnd(log, { id: kind === 'session' ? id : work.sessionId, ...end });
   if (kind === 'session') {
-    const end = { status: 'ERROR', reason: message, proxyBytes: 0 } as const;
-    await store.completeSession({ leaseId, ...end, at: now() });
+    await store.completeSession({ leaseId, ...end, proxyBytes: 0, at: now() });
     return;
   }
   const cause = { code: 'INTERNAL_ERROR', message } as const;
@@ -119,10 +122,10 @@ async function endDamaged(
 /** For the user: what could not be opened, never its content. */
 function lossOf(error: unknown): string {
   if (error instanceof UnreadableSecret) {
-    return `The secret "${error.secretKey}" could not be opened. Store its value again.`;
+    return `the secret "${error.secretKey}" could not be opened: store its value again`;
   }
   const what = isOfProxies(error) ? 'proxies' : 'context';
-  return `The ${what} of its session could not be read.`;
+  return `the ${what} of the session could not be read`;
 }
 
 async function toProto(

@@ -4,6 +4,7 @@
  * ready. Sessions of invocations are read here and changed by their invocation.
  */
 
+import type { Log } from '../../proto/common/log.ts';
 import { pause } from '../../proto/common/pause.ts';
 import { traceparentIn } from '../../proto/common/tracing.ts';
 import {
@@ -13,15 +14,22 @@ import {
 } from '../../proto/gen/tabern/v1/sessions.pb.ts';
 import { Fault, invalidField } from '../../proto/rpc/errors.ts';
 import { type Call, throwIfOver } from '../../proto/rpc/local.ts';
+import { END_REASONS } from '../../proto/sessions/end-reasons.ts';
 import { dateOf, resourceOf } from '../api/answers.ts';
 import { checkProject, orNotFound } from '../api/checks.ts';
 import type { ProjectCaller, Service } from '../api/interceptors.ts';
 import { longPoll } from '../api/long-poll.ts';
 import { newId, pathId } from '../common/ids.ts';
-import type { ListedSession, NewUserSession, SessionRow } from '../store/types/sessions.ts';
+import type {
+  ListedSession,
+  NewUserSession,
+  Released,
+  SessionRow,
+} from '../store/types/sessions.ts';
 import type { Store } from '../store/types.ts';
 import { plainParams, sessionProblem } from '../validation/session-params.ts';
 import type { Validator } from '../validation/validator.ts';
+import { logEnd } from './ended-sessions.ts';
 import { filteredLabels, LABELS_MAX, wantedLabels } from './labels.ts';
 import { parseQuery } from './metadata-query.ts';
 import { type SessionSecrets, withIgnored } from './proxy-secrets.ts';
@@ -44,6 +52,7 @@ type Options = {
   signingKeys: SigningKeys;
   secrets: SessionSecrets;
   validator: Validator;
+  log: Log;
   now: () => number;
   closing: AbortSignal;
   /** Aborts when no runner of this service takes new work. */
@@ -143,7 +152,7 @@ async function start(
     return await ready(options, created, caller.call);
   } catch (error) {
     // Unknown to its client, or failed: it must not use a slot.
-    await store.releaseSession({ id, projectId, at: now() });
+    logRelease(options, await store.releaseSession({ id, projectId, at: now() }));
     throw error;
   }
 }
@@ -157,15 +166,23 @@ function requestOf(
 }
 
 async function release(
-  { store, now }: Options,
+  options: Options,
   text: string,
   { projectId }: ProjectCaller,
 ): Promise<SessionRow> {
   const id = pathId('id', text);
-  const at = now();
-  const released = orNotFound(await store.releaseSession({ id, projectId, at }), 'Session', id);
+  const at = options.now();
+  const found = await options.store.releaseSession({ id, projectId, at });
+  const released = orNotFound(found, 'Session', id);
+  logRelease(options, released);
   if (released.outcome === 'released') return released.session;
   throw new Fault('SESSION_OF_INVOCATION', 'This session ends with its invocation.', { id });
+}
+
+function logRelease({ log }: Options, released: Released | undefined): void {
+  if (released?.outcome !== 'released' || !released.hasEnded) return;
+  const { id } = released.session;
+  logEnd(log, { id, status: 'COMPLETED', reason: END_REASONS.released });
 }
 
 /** The session to store: validated, with defaults. */

@@ -2,6 +2,7 @@
  * The close frame of a WebSocket whose runner has ended without one. Its clients would hear 1006,
  * which says nothing. RFC 6455 5.2 and 5.5.1.
  */
+import { END_REASONS } from '../../proto/sessions/end-reasons.ts';
 
 /** FIN and the opcode of a close. */
 const CLOSE = 0x88;
@@ -16,7 +17,7 @@ const HEAD_MAX_BYTES = 16 << 10;
 const GOING_AWAY = 1001;
 const UNEXPECTED = 1011;
 
-export const RUNNER_LOST = closeFrame(UNEXPECTED, 'the runner was lost');
+export const RUNNER_LOST = closeFrame(UNEXPECTED, END_REASONS.runnerLost);
 export const GATEWAY_ENDS = closeFrame(GOING_AWAY, 'the gateway is ending');
 
 /** `reason` has at most 123 bytes. */

@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { Log } from '../../proto/common/log.ts';
 import { must } from '../../proto/common/must.ts';
+import { END_REASONS } from '../../proto/sessions/end-reasons.ts';
 import { keepTail } from '../common/flow.ts';
 import { removeTree } from '../common/remove.ts';
 import { UnsupportedSessionError } from '../common/unsupported-session.ts';
@@ -75,7 +76,8 @@ export type Chrome = {
 /** The message for a Chrome that ended unexpectedly. */
 export function lossReason(chrome: Pick<Chrome, 'exitReason'>): string {
   const why = chrome.exitReason();
-  return why === undefined ? 'the browser was lost' : `the browser was lost: ${why}`;
+  const { browserLost } = END_REASONS;
+  return why === undefined ? browserLost : `${browserLost}: ${why}`;
 }
 
 /** Throws when Chrome does not start; nothing is left of it then. */

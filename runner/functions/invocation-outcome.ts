@@ -8,6 +8,11 @@ import type {
   CompleteInvocationRequest,
   CompleteInvocationRequest_Failure,
 } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import {
+  END_REASONS,
+  endOfInvocation,
+  INVOCATION_END_REASONS,
+} from '../../proto/sessions/end-reasons.ts';
 import { lossReason } from '../browser/launch.ts';
 import { UnsupportedSessionError } from '../common/unsupported-session.ts';
 import type { Session } from '../sessions/session.ts';
@@ -16,6 +21,7 @@ import type { InvokeOutcome } from './hosts.ts';
 export type Outcome = CompleteInvocationRequest['outcome'];
 
 export const COMPLETED = 'COMPLETED';
+const SUCCESS = { code: undefined, message: '' };
 
 export function codeOf(outcome: Outcome): string {
   return outcome?.$case === 'failure' ? outcome.value.code : COMPLETED;
@@ -29,24 +35,24 @@ export function outcomeOf(said: InvokeOutcome, session: Session, cut: Cut): Outc
     return said.json === undefined ? undefined : { $case: 'resultsJson', value: said.json };
   }
   if (said.type === 'aborted') {
-    return cutShort(cut) ?? failure('INTERNAL_ERROR', 'the runner ended before the handler did');
+    return cutShort(cut) ?? failure('INTERNAL_ERROR', shutdown);
   }
   const { code, name, message, stack } = said;
   if (!session.lost.aborted) return failure(code, message, { name, stack });
   const { chrome } = session;
   // the browser exceeded its limit because of the invocation's own pages
   const isOwn = chrome.exitReason() !== undefined;
-  const loss = isOwn ? lossReason(chrome) : 'the browser was lost during the run';
-  return failure(isOwn ? code : 'INTERNAL_ERROR', `${loss}: ${message}`, { name, stack });
+  const failed = `${lossReason(chrome)}: ${message}`;
+  return failure(isOwn ? code : 'INTERNAL_ERROR', failed, { name, stack });
 }
 
-const TIMED_OUT = 'the invocation did not end within its time limit';
-const CANCELLED = 'the invocation was cancelled';
+const { shutdown, runnerLost } = END_REASONS;
+const { cancelled, timedOut, notStarted } = INVOCATION_END_REASONS;
 
 /** By cancellation or by the time limit. */
 function cutShort({ released, deadline }: Cut): Outcome {
-  if (released.aborted) return failure('WORKLOAD_ERROR', CANCELLED);
-  return deadline.aborted ? failure('TIMED_OUT', TIMED_OUT) : undefined;
+  if (released.aborted) return failure('WORKLOAD_ERROR', cancelled);
+  return deadline.aborted ? failure('TIMED_OUT', timedOut) : undefined;
 }
 
 /** The failure of an invocation whose handler did not run. */
@@ -56,10 +62,21 @@ export function failureOf(
 ): Outcome {
   const ended = cutShort(cut);
   if (ended) return ended;
-  if (signal.aborted) return failure('INTERNAL_ERROR', 'the runner ended before the handler began');
+  if (signal.aborted) return failure('INTERNAL_ERROR', shutdown);
   if (error instanceof UnsupportedSessionError) return failure('INTERNAL_ERROR', error.message);
   log.error({ err: error }, 'an invocation could not start');
-  return failure('INTERNAL_ERROR', 'the browser or the function could not be started');
+  return failure('INTERNAL_ERROR', notStarted);
+}
+
+/** Why its browser ended by itself. */
+export function browserLossOf(session: Pick<Session, 'lost'> | undefined): string | undefined {
+  return session?.lost.aborted ? (session.lost.reason as Error).message : undefined;
+}
+
+/** How its session has ended. */
+export function sessionEndOf(outcome: Outcome, browserLoss: string | undefined) {
+  const { code, message } = outcome?.$case === 'failure' ? outcome.value : SUCCESS;
+  return endOfInvocation({ code, message, browserLoss });
 }
 
 function failure(
@@ -70,8 +87,17 @@ function failure(
   return { $case: 'failure', value: { code, message, name, stack } };
 }
 
-/** For clients that are still connected then. */
-export function endReason({ released, deadline }: Cut): string {
-  if (released.aborted) return CANCELLED;
-  return deadline.aborted ? TIMED_OUT : 'the runner is ending';
+/** WebSocket close codes: RFC 6455 7.4.1. */
+const NORMAL = 1000;
+const GOING_AWAY = 1001;
+const UNEXPECTED = 1011;
+
+/** For clients that are still connected when it has ended. */
+export const DONE = { code: NORMAL, reason: INVOCATION_END_REASONS.ended };
+
+/** The same, when it is cut short. */
+export function closeOf(cut: Cut & { lost: AbortSignal }): { code: number; reason: string } {
+  if (cut.lost.aborted) return { code: UNEXPECTED, reason: runnerLost };
+  if (cut.released.aborted) return { code: NORMAL, reason: cancelled };
+  return { code: GOING_AWAY, reason: cut.deadline.aborted ? timedOut : shutdown };
 }

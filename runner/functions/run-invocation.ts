@@ -9,6 +9,7 @@
  * is not reported: core has already ended the invocation.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '../../proto/common/log.ts';
 import { ended } from '../../proto/common/tracing.ts';
 import type {
   CompleteInvocationRequest_Step,
@@ -24,17 +25,17 @@ import type { Bundles } from './bundle-cache.ts';
 import type { Hosts } from './hosts.ts';
 import { type InvocationLog, openInvocationLog } from './invocation-log.ts';
 import {
+  browserLossOf,
   COMPLETED,
+  closeOf,
   codeOf,
-  endReason,
+  DONE,
   failureOf,
   type Outcome,
   outcomeOf,
+  sessionEndOf,
 } from './invocation-outcome.ts';
 
-/** WebSocket close codes; the reason has the meaning. */
-const NORMAL = 1000;
-const GOING_AWAY = 1001;
 /**
  * Chrome ends after the report of the outcome, or after this time: its end occupies a small
  * machine for some milliseconds. Ours: core answers within two.
@@ -64,14 +65,15 @@ export async function runInvocation(
   given: InvocationDeps,
 ): Promise<void> {
   const begun = performance.now();
-  const log = given.runner.log.child({ invocationId: work.invocationId });
+  const { invocationId, sessionId } = work;
+  const log = given.runner.log.child({ invocationId, sessionId });
   const deps = { ...given, runner: { ...given.runner, log } };
   const lines = openInvocationLog({ lease, id: work.invocationId, log });
   const { session, laps, ...end } = await recordSteps(async (taken) => {
     const done = await run({ work, lease, lines, deps });
     return { ...done, steps: taken() };
   });
-  const reported = report({ ...end, session }, lines, lease).then(() => {
+  const reported = report({ ...end, session }, { lines, lease, log }).then(() => {
     log.debug({ ...laps, totalMs: performance.now() - begun }, 'invocation ended');
   });
   await Promise.race([Promise.allSettled([reported]), sleep(REPORT_MS)]);
@@ -82,8 +84,7 @@ export async function runInvocation(
 
 async function report(
   { outcome, session, steps }: Omit<Ended, 'laps'>,
-  lines: InvocationLog,
-  lease: Lease,
+  { lines, lease, log }: Pick<Run, 'lines' | 'lease'> & { log: Log },
 ): Promise<void> {
   await lease.acknowledged; // an invocation that could not start may have failed before
   const { lost } = lease;
@@ -93,8 +94,16 @@ async function report(
     using deadline = lease.reportDeadline();
     await lines.flush(deadline.signal);
   }
+  const browserLoss = browserLossOf(session);
+  if (!lost.aborted) logEnd(log, sessionEndOf(outcome, browserLoss));
   const sessionStartMs = session?.startedAt ?? 0;
-  await lease.complete({ kind: 'INVOCATION', outcome, sessionStartMs, steps });
+  await lease.complete({ kind: 'INVOCATION', outcome, sessionStartMs, steps, browserLoss });
+}
+
+/** Most sessions of invocations end as they should: that is no news. */
+function logEnd(log: Log, { status: end, reason }: ReturnType<typeof sessionEndOf>): void {
+  const level = end === 'COMPLETED' ? 'debug' : 'info';
+  log[level]({ end, reason }, 'a session has ended');
 }
 
 async function run({ work, lease, lines, deps }: Run): Promise<Omit<Ended, 'steps'>> {
@@ -121,7 +130,8 @@ async function run({ work, lease, lines, deps }: Run): Promise<Omit<Ended, 'step
   });
   // at once, whatever the handler does: it drives nothing more, and no page runs on
   const end = (): void => {
-    const closed = session?.close(GOING_AWAY, endReason(causes), mayKeep());
+    const { code, reason } = closeOf({ ...causes, lost: lease.lost });
+    const closed = session?.close(code, reason, mayKeep());
     closed?.then(session?.discard).catch(() => undefined); // rejects below, too
   };
   signal.addEventListener('abort', end);
@@ -141,7 +151,7 @@ async function run({ work, lease, lines, deps }: Run): Promise<Omit<Ended, 'step
   } finally {
     laps.runMs = lap();
     await opening.then(
-      (opened) => opened.close(NORMAL, 'the invocation has ended', mayKeep()),
+      (opened) => opened.close(DONE.code, DONE.reason, mayKeep()),
       () => {}, // there is no session; the cause is an outcome already
     );
     signal.removeEventListener('abort', end);

@@ -95,9 +95,8 @@ function send(
 ): Promise<{ accepted: boolean }> {
   switch (outcome.kind) {
     case 'INVOCATION': {
-      const { outcome: result, sessionStartMs, steps } = outcome;
-      const end = { leaseId, outcome: result, sessionStartMs, steps };
-      return runners.completeInvocation(end, options);
+      const { kind: _, ...end } = outcome;
+      return runners.completeInvocation({ leaseId, ...end }, options);
     }
     case 'SESSION': {
       const { end, reason, proxyBytes } = outcome;

@@ -8,6 +8,7 @@
  * runner, a lost lease.
  */
 import type { CompleteSessionRequest_End } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import { END_REASONS } from '../../proto/sessions/end-reasons.ts';
 import { onAbort } from '../common/abort.ts';
 
 export type SessionTimes = {
@@ -38,12 +39,13 @@ const GOING_AWAY = 1001;
 const UNEXPECTED = 1011;
 
 const ends = {
-  released: { end: 'COMPLETED', reason: 'the session was released', code: NORMAL },
-  closed: { end: 'COMPLETED', reason: 'its last client has left', code: NORMAL },
-  late: { end: 'TIMED_OUT', reason: 'session timed out', code: GOING_AWAY },
-  unvisited: { end: 'TIMED_OUT', reason: 'nobody connected in time', code: GOING_AWAY },
-  ending: { end: 'ERROR', reason: 'the service is shutting down', code: GOING_AWAY },
-  lost: { end: 'ERROR', reason: 'the session’s lease was lost', code: GOING_AWAY },
+  released: { end: 'COMPLETED', reason: END_REASONS.released, code: NORMAL },
+  closed: { end: 'COMPLETED', reason: END_REASONS.left, code: NORMAL },
+  late: { end: 'TIMED_OUT', reason: END_REASONS.timedOut, code: GOING_AWAY },
+  unvisited: { end: 'TIMED_OUT', reason: END_REASONS.unvisited, code: GOING_AWAY },
+  ending: { end: 'ERROR', reason: END_REASONS.shutdown, code: GOING_AWAY },
+  // core has given this runner up, and says so
+  lost: { end: 'ERROR', reason: END_REASONS.runnerLost, code: UNEXPECTED },
 } as const satisfies Record<string, End>;
 
 export type Lifetime = Disposable & {

@@ -9,6 +9,7 @@
  */
 import { ended } from '../../proto/common/tracing.ts';
 import type { SessionWork } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import { END_REASONS } from '../../proto/sessions/end-reasons.ts';
 import { onAbort } from '../common/abort.ts';
 import { retryCall } from '../common/core-calls.ts';
 import { UnsupportedSessionError } from '../common/unsupported-session.ts';
@@ -32,7 +33,7 @@ type Run = {
 type Ended = End & { proxyBytes: number };
 
 /** No Chrome, a context that does not load, a component that does not open. */
-const FAILED: End = { end: 'ERROR', reason: 'the browser could not be started', code: 1011 };
+const FAILED: End = { end: 'ERROR', reason: END_REASONS.browserFailed, code: 1011 };
 
 /** Resolves after cleanup and after the end was reported (or the lease was lost). Never rejects. */
 export async function runSession(

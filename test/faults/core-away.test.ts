@@ -249,7 +249,7 @@ test('a runner that was killed for good is lost, with its session and invocation
   assert.is(over.status, 'ERROR');
   const { status, cause } = await ended(apart, id);
   assert.is(status, 'FAILED');
-  assert.equal(cause, { code: 'INTERNAL_ERROR', message: 'The runner was lost.' });
+  assert.equal(cause, { code: 'INTERNAL_ERROR', message: 'the runner was lost' });
   assert.is(site.counts.get('/begun'), 1);
 });
 

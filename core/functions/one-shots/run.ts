@@ -3,6 +3,7 @@
  * the same queue and limits. The caller waits for its end. When the caller leaves, it is cancelled,
  * and its result is not kept.
  */
+import type { Log } from '../../../proto/common/log.ts';
 import type { OneShotParams } from '../../../proto/one-shots/messages.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
 import { type Call, throwIfOver } from '../../../proto/rpc/local.ts';
@@ -10,6 +11,7 @@ import type { ProjectCaller } from '../../api/interceptors.ts';
 import { longPoll } from '../../api/long-poll.ts';
 import { BUILT_IN } from '../../common/built-in.ts';
 import type { Quotas } from '../../projects/quotas.ts';
+import { logEnd } from '../../sessions/ended-sessions.ts';
 import type { InvocationRow } from '../../store/types/invocations.ts';
 import type { SessionParams } from '../../validation/session-params.ts';
 import { checkPatterns, type NewInvocationDeps, newInvocation } from '../new-invocation.ts';
@@ -24,6 +26,7 @@ const WAIT_MS = 30_000;
 export type RunDeps = NewInvocationDeps & {
   version: () => Promise<string>;
   quotas: Pick<Quotas, 'checkResults'>;
+  log: Log;
   closing: AbortSignal;
 };
 
@@ -50,7 +53,8 @@ export async function runOneShot(
   const waitMs = WAIT_MS + timeoutMs + MARGIN_MS;
   const row = await ended(deps, { id, projectId }, { call, waitMs });
   if (row !== undefined) return oneShotOf(row);
-  await store.cancelInvocation({ id, projectId, at: now() });
+  const cancelled = await store.cancelInvocation({ id, projectId, at: now() });
+  if (cancelled?.session !== undefined) logEnd(deps.log, cancelled.session);
   await store.takeOneShot({ id, projectId }); // it may have ended since: nobody reads its result
   throwIfOver(call);
   if (deps.closing.aborted) throw new Fault('DRAINING', 'The service is shutting down.');

@@ -5,6 +5,7 @@
  */
 import { must } from '../../../proto/common/must.ts';
 import { notFound } from '../../../proto/rpc/errors.ts';
+import { endOfInvocation } from '../../../proto/sessions/end-reasons.ts';
 import { BUILT_IN } from '../../common/built-in.ts';
 import type {
   IdempotencyKey,
@@ -14,13 +15,12 @@ import type {
   NewInvocation,
 } from '../types/invocations.ts';
 import type { InvocationOutcome } from '../types/leases.ts';
-import type { Owned } from '../types/rows.ts';
-import type { SessionStatus } from '../types/sessions.ts';
+import type { EndedSession, Owned } from '../types/rows.ts';
 import { type EventStatements, emitTransition, invocationEvent, invocationType } from './events.ts';
 import type { Queue } from './queue.ts';
 import type { SessionEnd, SessionTransitions } from './sessions/sessions.ts';
 import { type InSteps, known, type Read, type Steps, type Transaction } from './steps.ts';
-import { keyMismatch } from './texts.ts';
+import { cutReason, keyMismatch } from './texts.ts';
 
 type StoredInvocation = Omit<NewInvocation, 'trigger' | 'idempotency'> & {
   expiresAt: number;
@@ -150,6 +150,8 @@ export type InvocationEnd = {
   sessionStartedAt: number | null;
   /** Of its session, when core itself ends it. */
   late?: Pick<SessionEnd, 'leaseId' | 'isGivenUp'>;
+  /** Why its browser ended by itself. */
+  browserLoss?: string | undefined;
   /** JSON, of a runner's report. */
   steps?: string | undefined;
   at: number;
@@ -174,14 +176,15 @@ export function invocationTransitions(
       yield* emit('running', { projectId, at }, () => known(row));
       return expiresAt;
     },
-    *end({ id, projectId, outcome, leaseId, steps, at, ...end }: InvocationEnd): Steps<void> {
+    /** Returns how its session has ended. */
+    *end({ id, projectId, outcome, leaseId, at, ...end }: InvocationEnd): Steps<EndedSession> {
       const isSuccess = outcome.kind === 'success';
       const ending = statements.end({
         id,
         status: isSuccess ? 'COMPLETED' : 'FAILED',
         results: isSuccess ? outcome.results : null,
         cause: isSuccess ? null : JSON.stringify(outcome.cause),
-        steps: steps ?? null,
+        steps: end.steps ?? null,
         leaseId,
         at,
       });
@@ -189,13 +192,15 @@ export function invocationTransitions(
       tx.later(ending, isOpen);
       tx.crashPoint('end-invocation');
       const sessionId = end.sessionId ?? isOpen(yield* ending).sessionId;
-      const ofSession = { status: sessionEnd(outcome), startedAt: end.sessionStartedAt };
-      yield* sessions.end({ id: sessionId, projectId, ...ofSession, ...end.late, at });
+      const session = { id: sessionId, ...sessionEnd(outcome, end.browserLoss) };
+      const ofSession = { ...session, startedAt: end.sessionStartedAt };
+      yield* sessions.end({ projectId, ...ofSession, ...end.late, at });
       const step = isSuccess ? 'completed' : 'failed';
       yield* emit(step, { projectId, at }, function* () {
         return isOpen(yield* ending);
       });
       tx.wake(`invocation:${id}`);
+      return session;
     },
   };
 }
@@ -215,17 +220,13 @@ function emitter(events: EventStatements, tx: Transaction) {
   };
 }
 
-/** A handler that throws is no failure of its browser. */
-function sessionEnd(outcome: InvocationOutcome): SessionStatus {
-  if (outcome.kind === 'success') return 'COMPLETED';
-  switch (outcome.cause.code) {
-    case 'WORKLOAD_ERROR':
-      return 'COMPLETED';
-    case 'TIMED_OUT':
-      return 'TIMED_OUT';
-    case 'INTERNAL_ERROR':
-      return 'ERROR';
-  }
+function sessionEnd(
+  outcome: InvocationOutcome,
+  browserLoss: string | undefined,
+): Omit<EndedSession, 'id'> {
+  const failure = outcome.kind === 'failure' ? outcome.cause : { code: undefined, message: '' };
+  const { status, reason } = endOfInvocation({ ...failure, browserLoss });
+  return { status, reason: cutReason(reason) };
 }
 
 /** The invocation that the key made. Throws IDEMPOTENCY_MISMATCH. */

@@ -10,7 +10,9 @@
  *   running --long silence--> gone
  *   offered --silence, caller left--> ready
  */
-import type { Holder, LeasedWork, LeaseOps } from '../types/leases.ts';
+import { END_REASONS } from '../../../proto/sessions/end-reasons.ts';
+import type { GivenUp, Holder, LeasedWork, LeaseOps } from '../types/leases.ts';
+import type { EndedSession } from '../types/rows.ts';
 import type { BuildTransitions } from './builds.ts';
 import { outcomeFor } from './functions/cancel.ts';
 import type { InvocationTransitions } from './invocations.ts';
@@ -18,15 +20,7 @@ import { ENDING_GRACE_MS, type HeldJob, type Job, type Queue } from './queue.ts'
 import type { HandoffTransitions } from './sessions/handoffs.ts';
 import type { SessionTransitions } from './sessions/sessions.ts';
 import type { InSteps, Read, Steps, Transaction } from './steps.ts';
-import {
-  BROWSER_NOT_READY,
-  type Cause,
-  instanceDraining,
-  NO_RUNNER,
-  NOT_ENDED_IN_TIME,
-  RUNNER_LOST,
-  TIME_OVER,
-} from './texts.ts';
+import { type Cause, instanceDraining, RUNNER_LOST, TIME_OVER } from './texts.ts';
 import type { workItems } from './work-items.ts';
 
 export type LeaseStatements = {
@@ -62,12 +56,15 @@ type HolderNames = 'registerRunner' | 'renewLeases' | 'recoverWork' | 'sweepWork
 /** The operations of runner instances, and the sweep. */
 export function holderOperations(deps: LeaseDeps): InSteps<Pick<LeaseOps, HolderNames>> {
   const { leases, handoffs, queue } = deps;
-  const { start, lose, fail, isWaiting } = jobTransitions(deps);
+  const { start, lose, endOverdue, isWaiting } = jobTransitions(deps);
 
-  /** Returns the number of jobs that ended; the others wait again. */
-  function* loseAll(jobs: Job[], at: number): Steps<number> {
-    let ended = 0;
-    for (const job of jobs) if (yield* lose(job, at)) ended += 1;
+  /** Returns those that ended; the others wait again. */
+  function* loseAll(jobs: Job[], at: number): Steps<GivenUp[]> {
+    const ended: GivenUp[] = [];
+    for (const job of jobs) {
+      const end = yield* lose(job, at);
+      if (end) ended.push(end);
+    }
     return ended;
   }
 
@@ -104,11 +101,12 @@ export function holderOperations(deps: LeaseDeps): InSteps<Pick<LeaseOps, Holder
     },
     *sweepWork({ at, lostAfterMs = 0, max }) {
       const over = yield* leases.expired({ at, max });
-      for (const job of over) yield* fail(job, overdue(job, yield* isWaiting(job)), at);
+      const ended: GivenUp[] = [];
+      for (const job of over) ended.push(yield* endOverdue(job, yield* isWaiting(job), at));
       yield* handoffs.expireDue({ at, max });
       const late = { at, lostBefore: at - lostAfterMs, max: max - over.length };
       const unrenewed = yield* leases.unrenewed(late);
-      return over.length + (yield* loseAll(unrenewed, at));
+      return [...ended, ...(yield* loseAll(unrenewed, at))];
     },
   };
 }
@@ -165,12 +163,11 @@ export function outcomeOperations(
 }
 
 /** A session that did not start has failed: its own time has not begun. */
-function overdue({ kind, state, releasedAt }: Job, isWaiting: boolean): Cause {
-  if (releasedAt !== null) return NOT_ENDED_IN_TIME;
-  if (!isWaiting) return TIME_OVER;
-  if (kind !== 'session') return { code: 'TIMED_OUT', message: NO_RUNNER };
-  const isOpening = state === 'running';
-  return { code: 'INTERNAL_ERROR', message: isOpening ? BROWSER_NOT_READY : NO_RUNNER };
+function overdue({ kind, state }: Job, isWaiting: boolean): Cause {
+  if (!isWaiting) return { code: 'TIMED_OUT', message: TIME_OVER[kind] };
+  const { noRunner, browserLate } = END_REASONS;
+  if (kind !== 'session') return { code: 'TIMED_OUT', message: noRunner };
+  return { code: 'INTERNAL_ERROR', message: state === 'running' ? browserLate : noRunner };
 }
 
 /** The transitions of a job, with those of its work of any kind. */
@@ -183,31 +180,40 @@ function jobTransitions({ queue, invocations, builds, sessions }: Omit<LeaseDeps
   const isWaiting = ({ kind, id }: Job): Read<boolean> => pending[kind](id);
 
   /** Ends a job's work without an outcome. The runner of its lease may still send files. */
-  function* fail(job: Job, cause: Cause, at: number): Steps<void> {
+  function* fail(job: Job, cause: Cause, at: number): Steps<GivenUp> {
+    const status = cause.code === 'TIMED_OUT' ? 'TIMED_OUT' : 'ERROR';
+    if (job.kind === 'session')
+      return yield* endSession(job, { status, reason: cause.message, at });
     const { id, projectId, kind, leaseId } = job;
-    const late = { leaseId, isGivenUp: leaseId !== null };
     const outcome = { kind: 'failure', cause } as const;
-    const end = { id, projectId, outcome, leaseId: null, at };
-    switch (kind) {
-      case 'invocation': {
-        const shown = outcomeFor(job, outcome);
-        yield* invocations.end({ ...end, outcome: shown, sessionStartedAt: null, late });
-        break;
-      }
-      case 'build':
-        yield* builds.end(end);
-        break;
-      case 'session': {
-        const status = cause.code === 'TIMED_OUT' ? 'TIMED_OUT' : 'ERROR';
-        yield* sessions.end({ id, projectId, status, reason: cause.message, ...late, at });
-      }
+    const end = { id, projectId, leaseId: null, at };
+    let session: EndedSession | undefined;
+    if (kind === 'build') yield* builds.end({ ...end, outcome });
+    else {
+      const shown = { outcome: outcomeFor(job, outcome), sessionStartedAt: null };
+      const late = { leaseId, isGivenUp: leaseId !== null };
+      session = yield* invocations.end({ ...end, ...shown, late });
     }
     queue.drop(job);
+    return { kind, session };
+  }
+
+  function* endSession(job: Job, end: Omit<EndedSession, 'id'> & { at: number }): Steps<GivenUp> {
+    const { id, projectId, kind, leaseId } = job;
+    yield* sessions.end({ id, projectId, ...end, leaseId, isGivenUp: leaseId !== null });
+    queue.drop(job);
+    return { kind, session: { id, status: end.status, reason: end.reason } };
   }
 
   return {
     isWaiting,
-    fail,
+    /** Its own time has expired, or the time for the end of released work. */
+    *endOverdue(job: Job, isWaiting: boolean, at: number): Steps<GivenUp> {
+      if (job.kind !== 'session' || job.releasedAt === null) {
+        return yield* fail(job, overdue(job, isWaiting), at);
+      }
+      return yield* endSession(job, { status: 'COMPLETED', reason: END_REASONS.released, at });
+    },
     /** The runner has received it: to RUNNING, once. A session is RUNNING at StartSession. */
     *start({ id, projectId, kind, isPending }: HeldJob, at: number): Steps<void> {
       if (isPending === 0) return;
@@ -216,14 +222,13 @@ function jobTransitions({ queue, invocations, builds, sessions }: Omit<LeaseDeps
       if (expiresAt === undefined) return;
       queue.setExpiry({ id, expiresAt: expiresAt + ENDING_GRACE_MS });
     },
-    /** Its lease has expired: true when the work ended, false when it waits again. */
-    *lose(job: Job, at: number): Steps<boolean> {
+    /** Its lease has expired: undefined when the work waits again. */
+    *lose(job: Job, at: number): Steps<GivenUp | undefined> {
       if (yield* isWaiting(job)) {
         queue.putBack(job);
-        return false;
+        return undefined;
       }
-      yield* fail(job, RUNNER_LOST, at);
-      return true;
+      return yield* fail(job, RUNNER_LOST, at);
     },
   };
 }

@@ -1,14 +1,19 @@
 /** Texts of operations for users: causes, reasons of an end, and faults. */
 import { Fault } from '../../../proto/rpc/errors.ts';
+import { END_REASONS, INVOCATION_END_REASONS } from '../../../proto/sessions/end-reasons.ts';
+import { cutUtf8 } from '../../delivery/envelope.ts';
 import type { InvocationCause, ScheduleOutcome } from '../types/invocations.ts';
 import type { WorkKind } from '../types/leases.ts';
+
+/** In bytes, of an ended session. Ours: one sentence for people. */
+const REASON_MAX_BYTES = 1 << 10;
 
 export type Cause = { code: 'INTERNAL_ERROR' | 'TIMED_OUT'; message: string };
 
 /** Codes of the published interface: a user ended the invocation, no component failed. */
 export const CANCELLED: InvocationCause = {
   code: 'WORKLOAD_ERROR',
-  message: 'The invocation was cancelled.',
+  message: INVOCATION_END_REASONS.cancelled,
   name: 'Cancelled',
 };
 
@@ -26,15 +31,13 @@ export const MISSED = {
   message: 'The service did not run at that time.',
 } satisfies Omit<ScheduleOutcome, 'scheduledFor'>;
 
-export const RUNNER_LOST: Cause = { code: 'INTERNAL_ERROR', message: 'The runner was lost.' };
-export const NOT_ENDED_IN_TIME: Cause = {
-  code: 'INTERNAL_ERROR',
-  message: 'Its runner did not end it in time.',
+export const RUNNER_LOST: Cause = { code: 'INTERNAL_ERROR', message: END_REASONS.runnerLost };
+/** What its runner would have reported in time. */
+export const TIME_OVER: Readonly<Record<WorkKind, string>> = {
+  session: END_REASONS.timedOut,
+  invocation: INVOCATION_END_REASONS.timedOut,
+  build: 'the build did not end within its time limit',
 };
-export const TIME_OVER: Cause = { code: 'TIMED_OUT', message: 'Its time was over.' };
-export const NO_RUNNER = 'No runner was free in time.';
-export const BROWSER_NOT_READY = 'Its browser was not ready in time.';
-export const RELEASED = 'It was released.';
 
 export function queueFull(kind: WorkKind, limit: number, current: number): Fault {
   const message =
@@ -70,24 +73,30 @@ export function instanceDraining(): Fault {
   return new Fault('DRAINING', 'This runner instance drains: it is leased no more work.');
 }
 
-/** Reasons of an ended session, the runner's too, up to a colon -> label of a metric. */
+/** Reasons of an ended session, up to a colon -> label of a metric. */
 const REASON_LABELS: Readonly<Record<string, string>> = {
-  'the session was released': 'released',
-  [RELEASED]: 'released',
-  'its last client has left': 'left',
-  'session timed out': 'timeout',
-  [TIME_OVER.message]: 'timeout',
-  'nobody connected in time': 'unvisited',
-  'the browser was lost': 'browser_lost',
-  'the browser could not be started': 'browser_failed',
-  [BROWSER_NOT_READY]: 'browser_failed',
-  'the service is shutting down': 'shutdown',
-  [RUNNER_LOST.message]: 'runner_lost',
-  [NOT_ENDED_IN_TIME.message]: 'runner_lost',
-  [NO_RUNNER]: 'no_runner',
+  [END_REASONS.released]: 'released',
+  [END_REASONS.left]: 'left',
+  [END_REASONS.timedOut]: 'timeout',
+  [END_REASONS.unvisited]: 'unvisited',
+  [END_REASONS.browserLost]: 'browser_lost',
+  [END_REASONS.browserFailed]: 'browser_failed',
+  [END_REASONS.browserLate]: 'browser_failed',
+  [INVOCATION_END_REASONS.notStarted]: 'browser_failed',
+  [END_REASONS.shutdown]: 'shutdown',
+  [END_REASONS.runnerLost]: 'runner_lost',
+  [END_REASONS.noRunner]: 'no_runner',
+  [INVOCATION_END_REASONS.ended]: 'function',
+  [INVOCATION_END_REASONS.cancelled]: 'function',
+  [INVOCATION_END_REASONS.timedOut]: 'function',
 };
 
-/** The session of an invocation has no reason of its own. */
+/** Of an ended session. */
+export function cutReason(reason: string): string {
+  return cutUtf8(reason, REASON_MAX_BYTES);
+}
+
+/** The session of an invocation had no reason before. */
 export function reasonLabel(reason: string | null): string {
   if (reason === null) return 'function';
   return REASON_LABELS[reason.replace(/:.*/s, '')] ?? 'other';

@@ -1,6 +1,6 @@
 /** Invocations, and the schedules that start them, as stored. */
 import type { Page, PageOf } from './functions.ts';
-import type { Dated, Owned, Timed } from './rows.ts';
+import type { Dated, EndedSession, Owned, Timed } from './rows.ts';
 
 export type InvocationStatus = 'PENDING' | 'RUNNING' | 'COMPLETED' | 'FAILED';
 
@@ -78,12 +78,15 @@ export type InvocationOps = {
   ): Page<InvocationRow>;
 };
 
+export type Cancelled = { invocation: InvocationRow; session: EndedSession | undefined };
+
 export type CancelOps = {
   /**
    * Ends a PENDING invocation. Releases a RUNNING one, which then ends FAILED as cancelled unless
-   * its handler returned before. Returns its new state; undefined when there is none.
+   * its handler returned before. Returns its new state, and the session that has ended with it;
+   * undefined when there is none.
    */
-  cancelInvocation(wanted: Owned & { at: number }): InvocationRow | undefined;
+  cancelInvocation(wanted: Owned & { at: number }): Cancelled | undefined;
 };
 
 /** A client's key. */

@@ -4,7 +4,7 @@ import type { LeasedContext } from './contexts.ts';
 import type { LeasedExtension } from './files.ts';
 import type { BuildCause } from './functions.ts';
 import type { InvocationCause } from './invocations.ts';
-import type { LateLease } from './rows.ts';
+import type { EndedSession, LateLease } from './rows.ts';
 
 export type WorkKind = 'invocation' | 'build' | 'session';
 
@@ -69,6 +69,9 @@ export type BuildOutcome =
   | { kind: 'success'; bundleBlobId: string; manifests: BuiltManifest[] }
   | { kind: 'failure'; cause: BuildCause };
 
+/** Work that core ended without its runner. `session`: the one that ended with it. */
+export type GivenUp = { kind: WorkKind; session: EndedSession | undefined };
+
 export type LeaseOps = {
   /**
    * After a start: recounts the queues, and prolongs every lease by a full term, because runners
@@ -78,9 +81,9 @@ export type LeaseOps = {
   recoverWork(wanted: { at: number; leaseMs: number }): void;
   /**
    * Makes the instance the only live one of the runner. Running work of earlier instances ends as
-   * lost, offered work waits again. Returns how much ended.
+   * lost, offered work waits again. Returns what ended.
    */
-  registerRunner(runner: Holder & { address?: string | undefined; at: number }): number;
+  registerRunner(runner: Holder & { address?: string | undefined; at: number }): GivenUp[];
   /**
    * Offers up to one piece of work for each lease id, fair over projects. It stays PENDING until
    * the first renewal of its lease. Throws LEASE_LOST for a superseded instance, DRAINING for one
@@ -125,6 +128,8 @@ export type LeaseOps = {
     leaseId: string;
     outcome: InvocationOutcome;
     sessionStartedAt: number | null;
+    /** Why its browser ended by itself. */
+    browserLoss?: string | undefined;
     /** JSON of InvocationStep[]. */
     steps?: string | undefined;
     at: number;
@@ -133,10 +138,10 @@ export type LeaseOps = {
   completeBuild(wanted: { leaseId: string; outcome: BuildOutcome; at: number }): boolean;
   /**
    * Ends up to `max` pieces of work whose time has expired, or whose lease has expired more than
-   * `lostAfterMs` before (default 0); returns how many. Work that has not begun waits again when
+   * `lostAfterMs` before (default 0); returns them. Work that has not begun waits again when
    * its lease expires. Handoffs whose time is over expire, too, and do not count.
    */
-  sweepWork(wanted: { at: number; lostAfterMs?: number; max: number }): number;
+  sweepWork(wanted: { at: number; lostAfterMs?: number; max: number }): GivenUp[];
 };
 
 export type LineLimits = { maxBytes: number; linesMax: number; marker: string };

@@ -14,3 +14,10 @@ export type Timed = Dated & {
 
 /** A lease of a session that ended later than `endedAfter`, whose runner still sends files. */
 export type LateLease = { leaseId: string; endedAfter: number };
+
+/** How a session has ended. `reason`: one sentence for its user. */
+export type EndedSession = {
+  id: string;
+  status: 'COMPLETED' | 'TIMED_OUT' | 'ERROR';
+  reason: string;
+};

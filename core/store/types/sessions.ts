@@ -96,8 +96,13 @@ export type NewUserSession = Owned & {
   at: number;
 };
 
-/** `busy`: the session of an invocation ends with the invocation only. */
-export type Released = { outcome: 'released'; session: SessionRow } | { outcome: 'busy' };
+/**
+ * `busy`: the session of an invocation ends with the invocation only. `hasEnded`: this release has
+ * ended it.
+ */
+export type Released =
+  | { outcome: 'released'; session: SessionRow; hasEnded: boolean }
+  | { outcome: 'busy' };
 
 export type LocatedSession = {
   projectId: string;

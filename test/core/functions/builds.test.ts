@@ -130,7 +130,7 @@ test('a new instance of the runner fails the build of the old one', async () => 
   await app.clients.runners.registerRunner({ ...HOLDER, instanceId: 'second' }, app.asRunner);
   const buildId = build?.id ?? '';
   const found = await app.clients.functions.getBuild({ buildId }, app.asProject);
-  assert.equal(found.build?.cause, { code: 'INTERNAL_ERROR', message: 'The runner was lost.' });
+  assert.equal(found.build?.cause, { code: 'INTERNAL_ERROR', message: 'the runner was lost' });
 });
 
 test.run();

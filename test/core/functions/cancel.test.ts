@@ -11,7 +11,7 @@ import { ENGINES, openBench, T0 } from '../store/engines.ts';
 const test = suite('core/functions/cancel');
 const CANCELLED = {
   code: 'WORKLOAD_ERROR',
-  message: 'The invocation was cancelled.',
+  message: 'the invocation was cancelled',
   name: 'Cancelled',
 };
 
@@ -156,7 +156,7 @@ for (const engine of ENGINES) {
     assert.equal(await causeOf(lost.id), CANCELLED, 'its lease was over');
     assert.is(await causeOf(forgotten.id), null, 'it still has time');
     await renew(T0 + 121_000);
-    assert.is(await store.sweepWork({ at: T0 + 121_000, max: 10 }), 1);
+    assert.is((await store.sweepWork({ at: T0 + 121_000, max: 10 })).length, 1);
     assert.equal(await causeOf(forgotten.id), CANCELLED);
     assert.is(await causeOf(other.id), null);
     assert.is((await heard()).length, 2, 'one event each');

@@ -253,7 +253,7 @@ test('a secret that does not open ends the invocation; the cause has its name', 
     assert.is(invocation?.cause?.code, 'INTERNAL_ERROR');
     assert.is(
       invocation?.cause?.message,
-      `The secret "${secretKey}" could not be opened. Store its value again.`,
+      `the secret "${secretKey}" could not be opened: store its value again`,
     );
     await secrets.detachSecret({ functionId, secretId }, app.asProject);
   }
@@ -276,7 +276,7 @@ test('no file of the database has a value; a damaged key pair ends the invocatio
   const { id } = await app.invoke(functionId);
   assert.equal(await app.lease('INVOCATION'), [], 'no runner receives it');
   const { invocation } = await app.clients.invocations.getInvocation({ id }, app.asProject);
-  assert.match(String(invocation?.cause?.message), /^The secret "MARKED" could not be opened/);
+  assert.match(String(invocation?.cause?.message), /^the secret "MARKED" could not be opened/);
 });
 
 test('the deletion of a function removes its attachments and keeps the secrets', async () => {

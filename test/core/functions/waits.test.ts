@@ -3,6 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { invocationService } from '../../../core/functions/invocations.ts';
 import type { Store } from '../../../core/store/types.ts';
+import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import { openScope } from '../../../proto/rpc/local.ts';
 import { faultOf } from '../../support/fault.ts';
@@ -71,7 +72,8 @@ function counted(bench: Bench, projectId: string) {
     },
   };
   const closing = new AbortController().signal;
-  const work = { store, now: () => T0, queueMax: 10, waitMs: 1, closing };
+  const log = openLog({ role: 'test', level: 'silent', people: false });
+  const work = { store, log, now: () => T0, queueMax: 10, waitMs: 1, closing };
   const service = invocationService({
     ...work,
     validator: {} as never,

@@ -31,7 +31,7 @@ async function sweepsAt(
       if (left.length === 0) end();
       if (fails(sweeps)) throw new Error('the database is away');
       asked.push('sweep');
-      return 0;
+      return [];
     },
   };
   const clock = (): number => left.shift() ?? Number(times.at(-1));
@@ -64,7 +64,7 @@ test('a core sweeps while it is the leader, and first gives every lease a full t
     async sweepWork() {
       asked.push('sweep');
       end();
-      return 0;
+      return [];
     },
   };
   const clock = () => looks * LEASE_MS;
@@ -92,7 +92,7 @@ test('setting the wall clock does not count as a suspension', async () => {
       sweeps += 1;
       if (sweeps === 2) offMs = 3_600_000;
       if (sweeps === 5) end();
-      return 0;
+      return [];
     },
   };
   const errors: unknown[] = [];

@@ -164,7 +164,7 @@ test('work of a runner that does not renew goes on for minutes, then it is ended
   };
   const ended = await until(read);
   assert.is(ended.cause?.code, 'INTERNAL_ERROR');
-  assert.is(ended.cause?.message, 'The runner was lost.');
+  assert.is(ended.cause?.message, 'the runner was lost');
 });
 
 test('every call of a superseded instance is refused', async () => {

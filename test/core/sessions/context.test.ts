@@ -93,7 +93,7 @@ test('an unreadable context ends its session, and the runner keeps its other wor
   const wanted = { ...HOLDER, kind: 'SESSION' as const, max: 1, waitMs: 25_000 };
   const leaving = new AbortController();
   const leasing = runners.leaseWork(wanted, { ...app.asRunner, signal: leaving.signal });
-  const message = 'The session did not start: The context of its session could not be read.';
+  const message = 'The session did not start: the context of the session could not be read.';
   assert.is((await creating).message, message);
   leaving.abort();
   assert.is((await faultOf(leasing)).reason, 'CANCELLED', 'it was given nothing');

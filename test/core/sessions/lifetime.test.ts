@@ -7,6 +7,7 @@ import { sessionSecrets } from '../../../core/sessions/proxy-secrets.ts';
 import { sessionService } from '../../../core/sessions/sessions.ts';
 import { signingKeys } from '../../../core/sessions/signing-keys.ts';
 import { openValidator } from '../../../core/validation/validator.ts';
+import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import { CreateSessionRequest } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
 import { faultOf } from '../../support/fault.ts';
@@ -91,6 +92,7 @@ test('without a free place the answer is the PENDING session', async () => {
   await using validator = openValidator();
   const service = sessionService({
     store: bench.store,
+    log: openLog({ role: 'test', level: 'silent', people: false }),
     now: () => T0,
     closing: new AbortController().signal,
     draining: new AbortController().signal,
@@ -229,7 +231,7 @@ test('a session that no runner acquires fails after a minute, with its waiting c
   const read = async () => (await sessions.listSessions({ label: [] }, app.asProject)).sessions[0];
   const { id } = await until(read);
   app.clock.advance(60_001);
-  assert.is((await waiting).message, 'The session did not start: No runner was free in time.');
+  assert.is((await waiting).message, 'The session did not start: no runner was free in time.');
   assert.is((await app.read(id)).status, 'ERROR');
 });
 

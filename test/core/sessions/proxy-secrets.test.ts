@@ -57,7 +57,7 @@ test('proxies encrypted for another session end that session alone, with a reaso
   assert.equal(JSON.parse(work.sessionParamsJson).proxies, [{ type: 'none' }]);
   await app.begin(work.leaseId);
   assert.is((await other).status, 'RUNNING');
-  const message = 'The session did not start: The proxies of its session could not be read.';
+  const message = 'The session did not start: the proxies of the session could not be read.';
   assert.is((await creating).message, message);
 });
 

@@ -73,7 +73,7 @@ for (const engine of ENGINES) {
     assert.is(await store.completeInvocation({ ...end, outcome: DONE }), true);
     assert.is(await store.completeInvocation({ ...end, outcome: THROWN, at: T0 + 2 }), true);
     assert.is(await store.completeInvocation({ ...end, leaseId: newId(), outcome: THROWN }), false);
-    assert.is(await store.sweepWork({ at: T0 + 10 * LEASE_MS, max: 10 }), 0);
+    assert.is((await store.sweepWork({ at: T0 + 10 * LEASE_MS, max: 10 })).length, 0);
     const row = await store.getInvocation({ id, projectId });
     assert.is(row?.status, 'COMPLETED');
     assert.is(row?.results, '{"n":1}');
@@ -113,14 +113,17 @@ for (const engine of ENGINES) {
     const other = await bench.accept(projectId, fn);
     await bench.offer('invocation'); // never acknowledged
     const late = T0 + LEASE_MS + 1;
-    assert.is(await store.sweepWork({ at: late, lostAfterMs, max: 1 }), 0);
+    assert.is((await store.sweepWork({ at: late, lostAfterMs, max: 1 })).length, 0);
     const again = await bench.lease('invocation', 5, late);
     assert.equal(
       again.map((one) => one.id),
       [other.id],
       'only what has not begun is leased again',
     );
-    assert.is(await store.sweepWork({ at: late + lostAfterMs - 1, lostAfterMs, max: 9 }), 0);
+    assert.is(
+      (await store.sweepWork({ at: late + lostAfterMs - 1, lostAfterMs, max: 9 })).length,
+      0,
+    );
     assert.equal(
       await store.renewLeases({ ...renewed, at: late + lostAfterMs - 1 }),
       renewed.leaseIds,
@@ -130,12 +133,12 @@ for (const engine of ENGINES) {
     await store.recoverWork({ at: from + 50_000, leaseMs: LEASE_MS });
     const last = from + 50_000 + LEASE_MS + lostAfterMs;
     assert.is(
-      await store.sweepWork({ at: last, lostAfterMs, max: 9 }),
+      (await store.sweepWork({ at: last, lostAfterMs, max: 9 })).length,
       0,
       'from the start of core',
     );
     assert.is((await store.getInvocation({ id, projectId }))?.status, 'RUNNING');
-    assert.is(await store.sweepWork({ at: last + 1, lostAfterMs, max: 9 }), 2);
+    assert.is((await store.sweepWork({ at: last + 1, lostAfterMs, max: 9 })).length, 2);
     assert.is((await store.getInvocation({ id, projectId }))?.status, 'FAILED');
     assert.equal(await store.renewLeases({ ...renewed, at: last + 1 }), [], 'presented too late');
   });
@@ -151,16 +154,20 @@ for (const engine of ENGINES) {
     const { id, sessionId } = await bench.accept(projectId, await bench.publish(projectId));
     const [work] = await bench.lease('invocation');
     const leaseIds = [work?.leaseId ?? ''];
-    assert.is(await store.sweepWork({ at: T0 + LEASE_MS, max: 10 }), 0, 'not before its end');
+    assert.is(
+      (await store.sweepWork({ at: T0 + LEASE_MS, max: 10 })).length,
+      0,
+      'not before its end',
+    );
     const renewed = { ...HOLDER, leaseIds, leaseMs: LEASE_MS, at: T0 + 10_000 };
     assert.equal(await store.renewLeases(renewed), leaseIds);
-    assert.is(await store.sweepWork({ at: T0 + LEASE_MS + 5_000, max: 10 }), 0, 'renewed');
-    assert.is(await store.sweepWork({ at: T0 + 2 * LEASE_MS, max: 10 }), 1);
+    assert.is((await store.sweepWork({ at: T0 + LEASE_MS + 5_000, max: 10 })).length, 0, 'renewed');
+    assert.is((await store.sweepWork({ at: T0 + 2 * LEASE_MS, max: 10 })).length, 1);
     const row = await store.getInvocation({ id, projectId });
     assert.is(row?.status, 'FAILED');
     assert.equal(JSON.parse(row?.cause ?? ''), {
       code: 'INTERNAL_ERROR',
-      message: 'The runner was lost.',
+      message: 'the runner was lost',
     });
     assert.is((await store.getSession({ id: sessionId, projectId }))?.status, 'ERROR');
     const late = { leaseId: leaseIds[0] ?? '', outcome: DONE, sessionStartedAt: null, at: T0 };
@@ -178,14 +185,14 @@ for (const engine of ENGINES) {
     const waiting = await bench.accept(projectId, fn);
     await bench.lease('invocation');
     const second = { ...HOLDER, instanceId: 'second', at: T0 + 1 };
-    assert.is(await store.registerRunner(second), 1);
+    assert.is((await store.registerRunner(second)).length, 1);
     assert.is((await store.getInvocation({ id, projectId }))?.status, 'FAILED');
     assert.is((await faultOf(bench.lease('invocation'))).reason, 'LEASE_LOST');
     const renewal = { ...HOLDER, leaseIds: [], leaseMs: LEASE_MS, at: T0 };
     assert.is((await faultOf(store.renewLeases(renewal))).reason, 'LEASE_LOST');
     const untouched = await store.getInvocation({ id: waiting.id, projectId });
     assert.is(untouched?.status, 'PENDING', 'what nobody held still waits');
-    assert.is(await store.registerRunner(second), 0, 'registering again ends nothing');
+    assert.is((await store.registerRunner(second)).length, 0, 'registering again ends nothing');
   });
 
   test('a function published again keeps its id and gets a new version', async () => {
@@ -256,7 +263,7 @@ for (const engine of ENGINES) {
     const store = await engine.open(bench.dir);
     await store.recoverWork({ at: T0 + 60_000, leaseMs: LEASE_MS });
     assert.is(
-      await store.sweepWork({ at: T0 + 60_000 + LEASE_MS, max: 9 }),
+      (await store.sweepWork({ at: T0 + 60_000 + LEASE_MS, max: 9 })).length,
       0,
       'a full term again',
     );

@@ -99,15 +99,15 @@ for (const stepMs of [-2 * HOUR, -30 * DAY, 2 * HOUR, 30 * DAY]) {
     const to = T0 + 1_000 + stepMs;
     await store.moveTimes({ from: T0 + 1_000, to });
     const leftMs = LEASE_MS - 1_000;
-    assert.is(await store.sweepWork({ at: to + leftMs, max: 9 }), 0);
+    assert.is((await store.sweepWork({ at: to + leftMs, max: 9 })).length, 0);
     const renewal = { ...HOLDER, leaseIds: [leaseId], leaseMs: 2 * HOUR, at: to };
     assert.equal(await store.renewLeases(renewal), [leaseId]);
     const row = must(await store.getSession({ id, projectId }), 'session');
     assert.is(row.expiresAt, to + HOUR - 1_000);
     assert.is((await store.projectUsage({ id: projectId, at: to })).browserMinutes, 1);
     const graceMs = 120_000;
-    assert.is(await store.sweepWork({ at: row.expiresAt + graceMs, max: 9 }), 0);
-    assert.is(await store.sweepWork({ at: row.expiresAt + graceMs + 1, max: 9 }), 1);
+    assert.is((await store.sweepWork({ at: row.expiresAt + graceMs, max: 9 })).length, 0);
+    assert.is((await store.sweepWork({ at: row.expiresAt + graceMs + 1, max: 9 })).length, 1);
   });
 }
 

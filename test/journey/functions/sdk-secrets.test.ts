@@ -109,7 +109,7 @@ journey(
     const third = await ended(stack, (await invoke(stack, keeper)).id);
     assert.is(
       third.cause?.message,
-      'The secret "TOKEN" could not be opened. Store its value again.',
+      'the secret "TOKEN" could not be opened: store its value again',
     );
     assert.is(await linesOf(stack, third.id), '', 'the handler did not run');
 

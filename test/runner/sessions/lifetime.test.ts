@@ -183,7 +183,7 @@ life('released, ending, lost: at once, also before the begin', async () => {
   const expected = {
     released: { end: 'COMPLETED', reason: 'the session was released', code: 1000 },
     ending: { end: 'ERROR', reason: 'the service is shutting down', code: 1001 },
-    lost: { end: 'ERROR', reason: 'the session’s lease was lost', code: 1001 },
+    lost: { end: 'ERROR', reason: 'the runner was lost', code: 1011 },
   } as const;
   for (const name of ['released', 'ending', 'lost'] as const) {
     using scene = open();

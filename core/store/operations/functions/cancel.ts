@@ -4,8 +4,10 @@
  * runner received the release keeps its result.
  *   PENDING --cancel--> FAILED;  RUNNING --cancel--> RUNNING, released to its runner
  */
+import { must } from '../../../../proto/common/must.ts';
 import type { CancelOps } from '../../types/invocations.ts';
 import type { InvocationOutcome } from '../../types/leases.ts';
+import type { EndedSession } from '../../types/rows.ts';
 import type { InvocationStatements, InvocationTransitions } from '../invocations.ts';
 import type { Job, Queue } from '../queue.ts';
 import type { InSteps, Transaction } from '../steps.ts';
@@ -26,7 +28,9 @@ export function cancellation(
       const { id } = wanted;
       const before = yield* statements.read(wanted);
       const job = before?.endedAt === null ? yield* queue.find(id) : undefined;
-      if (!before || !job) return before;
+      if (!before) return undefined;
+      if (!job) return { invocation: before, session: undefined };
+      let session: EndedSession | undefined;
       if (before.status === 'PENDING') {
         const outcome = { kind: 'failure', cause: CANCELLED } as const;
         const { projectId, sessionId } = before;
@@ -39,13 +43,14 @@ export function cancellation(
           sessionStartedAt: null,
           at,
         };
-        yield* invocations.end(end);
+        session = yield* invocations.end(end);
         queue.drop(job);
       } else if (yield* queue.release(job, at)) {
         wake('releases');
       }
       crashPoint('cancel-invocation');
-      return yield* statements.read(wanted);
+      const invocation = must(yield* statements.read(wanted), 'invocation just read');
+      return { invocation, session };
     },
   };
 }

@@ -4,10 +4,11 @@
  * informed and ends it. States: states.ts.
  */
 import { must } from '../../../../proto/common/must.ts';
+import { END_REASONS } from '../../../../proto/sessions/end-reasons.ts';
 import type { HandoffOps, SessionLifeOps } from '../../types/sessions.ts';
 import { ENDING_GRACE_MS, type Queue } from '../queue.ts';
 import type { InSteps, Transaction } from '../steps.ts';
-import { RELEASED, sessionLimit } from '../texts.ts';
+import { sessionLimit } from '../texts.ts';
 import type { SessionStatements, SessionTransitions } from './sessions.ts';
 
 /** `locateSession` is one statement of the engine. */
@@ -47,16 +48,18 @@ function userOperations(
       const isLive = before.status === 'PENDING' || before.status === 'RUNNING';
       if (isLive && (yield* statements.isOfInvocation(id))) return { outcome: 'busy' };
       const job = isLive ? yield* queue.find(id) : undefined;
-      if (job && before.status === 'PENDING') {
+      const hasEnded = job !== undefined && before.status === 'PENDING';
+      if (hasEnded) {
         const { projectId } = wanted;
-        yield* sessions.end({ id, projectId, status: 'COMPLETED', reason: RELEASED, at });
+        const { released: reason } = END_REASONS;
+        yield* sessions.end({ id, projectId, status: 'COMPLETED', reason, at });
         queue.drop(job);
       } else if (job && (yield* queue.release(job, at))) {
         wake('releases');
       }
       crashPoint('release-session');
       const session = must(yield* statements.read(wanted), 'session just read');
-      return { outcome: 'released', session };
+      return { outcome: 'released', session, hasEnded };
     },
   };
 }

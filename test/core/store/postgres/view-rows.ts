@@ -48,7 +48,7 @@ function workRows(goneId: string): string {
     UPDATE invocations SET steps = '[["open",0,10,false]]' WHERE id = '${idOf(INVOCATION, 7)}';
     UPDATE invocations SET schedule_id = 'schedule', scheduled_for = 5
     WHERE id = '${idOf(INVOCATION, 8)}';
-    UPDATE sessions SET end_reason = 'The runner was lost.' WHERE status = 'ERROR';
+    UPDATE sessions SET end_reason = 'the runner was lost' WHERE status = 'ERROR';
     UPDATE sessions SET status = 'RUNNING', ended_at = NULL, started_at = ${FIRST_MS},
       params = '{"extensionId":"${idOf('01960000', 1).toUpperCase()}","browserSettings":' ||
         '{"context":{"id":"${CONTEXT}","persist":true}},"a":"\\u0000\\ud800 \\\\ud800"}'
