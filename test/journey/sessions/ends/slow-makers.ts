@@ -1,0 +1,179 @@
+/**
+ * Rows of the table "When a session ends" that need a minute, or a service of their own, and what
+ * makes them happen.
+ */
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { must } from '../../../../proto/common/must.ts';
+import { until } from '../../../support/poll.ts';
+import { boot, type Stack } from '../../../support/service/stack.ts';
+import { tempDirectory } from '../../../support/temp.ts';
+import { ENV } from './session-makers.ts';
+import {
+  ask,
+  begun,
+  browsersOf,
+  create,
+  type Made,
+  marked,
+  release,
+  type Session,
+} from './tables.ts';
+
+/** Checks the row whose cause begins so. */
+type Check = (name: string, stack: Stack, made: Made) => Promise<void>;
+/**
+ * Makes its rows happen in a service of its own. `seldom`: it takes minutes, and happens in a whole
+ * run.
+ */
+export type Scene = { rows: readonly string[]; seldom?: true; play(check: Check): Promise<void> };
+
+const PRELOAD = fileURLToPath(
+  new URL('../../../support/service/stall-preload.ts', import.meta.url),
+);
+const LAUNCHER = fileURLToPath(new URL('../../../../gateway/tabern.js', import.meta.url));
+const KEPT = { keepAlive: true };
+const QUIET = { ...KEPT, browserSettings: { recordSession: false } };
+const FOR_GOOD_MS = 3_600_000;
+/** More than the two minutes that core waits for the end of a session. */
+const GIVEN_UP_MS = 600_000;
+/** Of a session without a browser: core/sessions/sessions.ts. */
+const QUEUE_WAIT_MS = 60_000;
+
+const ROW = {
+  timeout: 'its `timeout` passed (',
+  noPlace: 'no runner had a place',
+  releasedEarly: 'it was released before',
+  silent: 'its runner did not report',
+  drain: 'the time of a drain',
+  late: 'its browser was not ready',
+  blocked: 'the runner was blocked',
+  unvisited: 'no client and no viewer',
+  handoff: 'a handoff ended',
+  releasedLong: '`REQUEST_RELEASE`, and its runner',
+  timedOutLong: 'its `timeout` passed, and its runner',
+} as const;
+
+export const SCENES: readonly Scene[] = [
+  { rows: [ROW.timeout, ROW.noPlace, ROW.releasedEarly], play: withoutPlace },
+  { rows: [ROW.silent, ROW.drain], play: withoutRunner },
+  { rows: [ROW.late], seldom: true, play: late },
+  { rows: [ROW.blocked], seldom: true, play: blocked },
+  { rows: [ROW.unvisited, ROW.handoff], seldom: true, play: unvisited },
+  { rows: [ROW.releasedLong, ROW.timedOutLong], seldom: true, play: stopped },
+];
+
+/** A service whose only place is taken. */
+async function full() {
+  await using opened = new AsyncDisposableStack();
+  const stack = opened.use(await boot({ env: { ...ENV, TABERN_SESSIONS_MAX: '1' } }));
+  const taken = await begun(stack, { ...QUIET, timeout: 75 });
+  const waiting = async (): Promise<Session> => {
+    const mark = crypto.randomUUID();
+    const created = create(stack, { ...QUIET, userMetadata: { mark } });
+    created.catch(() => undefined); // it fails when the session ends before its start
+    return await marked(stack, mark);
+  };
+  const kept = opened.move();
+  return { stack, taken, waiting, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
+/** What waits ends before a place is free. */
+async function withoutPlace(check: Check): Promise<void> {
+  await using scene = await full();
+  const { stack, taken, waiting } = scene;
+  const [first, other] = [await waiting(), await waiting()];
+  await release(stack, other);
+  await Promise.all([
+    check(ROW.releasedEarly, stack, { session: other }),
+    check(ROW.noPlace, stack, { session: first }),
+    check(ROW.timeout, stack, taken),
+  ]);
+}
+
+/** Its browser starts when it has nearly waited for its time, and is stopped then. */
+async function late(check: Check): Promise<void> {
+  await using scene = await full();
+  const { stack, taken, waiting } = scene;
+  const begunAt = performance.now();
+  const session = await waiting();
+  await pause(QUEUE_WAIT_MS - 15_000 - (performance.now() - begunAt)); // a part of its wait
+  const before = new Set(browsersOf(stack));
+  await release(stack, taken.session);
+  const own = await until(() => browsersOf(stack).find((pid) => !before.has(pid)), undefined, 1);
+  process.kill(own, 'SIGSTOP');
+  await check(ROW.late, stack, { session });
+}
+
+/** The runner stops for longer than it may be silent, and continues; then its service drains. */
+async function withoutRunner(check: Check): Promise<void> {
+  const times = { TABERN_LEASE_MS: '3000', TABERN_LOST_MS: '3000', TABERN_DRAIN_S: '2' };
+  await using stack = await boot({ env: { ...ENV, ...times } });
+  const made = await begun(stack, QUIET);
+  await whileStopped(stack, () => ended(stack, made.session));
+  await check(ROW.silent, stack, made);
+  const last = await begun(stack, QUIET);
+  await stack.kill('SIGTERM');
+  await stack.restart();
+  await check(ROW.drain, stack, last);
+}
+
+/** The runner stops until core has given the sessions up, and continues. */
+async function stopped(check: Check): Promise<void> {
+  await using stack = await boot({ env: ENV });
+  const released = await begun(stack, QUIET);
+  const timed = await begun(stack, { ...QUIET, timeout: 60 });
+  await whileStopped(stack, async () => {
+    await release(stack, released.session);
+    await ended(stack, released.session);
+    await ended(stack, timed.session);
+  });
+  await check(ROW.releasedLong, stack, released);
+  await check(ROW.timedOutLong, stack, timed);
+}
+
+async function whileStopped(stack: Stack, act: () => Promise<void>): Promise<void> {
+  const pid = await stack.runnerPid();
+  process.kill(pid, 'SIGSTOP');
+  try {
+    await act();
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+}
+
+async function ended(stack: Stack, { id }: Session): Promise<void> {
+  await until(async () => {
+    const { status } = await stack.call<Session>(`/v1/sessions/${id}`);
+    return status !== 'RUNNING';
+  }, GIVEN_UP_MS);
+}
+
+async function blocked(check: Check): Promise<void> {
+  await using dir = tempDirectory();
+  const file = join(dir.path, 'stall');
+  const command = [process.execPath, '--import', PRELOAD, LAUNCHER] as const;
+  await using stack = await boot({ command, env: { ...ENV, TABERN_TEST_STALL: file } });
+  const made = await begun(stack, QUIET);
+  writeFileSync(file, String(FOR_GOOD_MS));
+  process.kill(await stack.runnerPid(), 'SIGUSR2');
+  await until(() => !existsSync(file));
+  await check(ROW.blocked, stack, made);
+}
+
+async function unvisited(check: Check): Promise<void> {
+  await using stack = await boot({ env: ENV });
+  const unseen = await create(stack);
+  const { session, client } = await begun(stack);
+  const params = { instructions: 'do nothing', timeout: 60_000 };
+  const { id } = await ask(client, { id: 1, method: 'Tabern.handoff', params });
+  client.close();
+  const path = `/v1/sessions/${session.id}/handoffs/${must(id, 'the id of a handoff')}`;
+  await stack.call(`${path}/cancel`, { method: 'POST' });
+  await Promise.all([
+    check(ROW.unvisited, stack, { session: unseen }),
+    check(ROW.handoff, stack, { session }),
+  ]);
+}
