@@ -6,7 +6,6 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { is } from 'uvu/assert';
 import { ended, type Invocation, invoke, publish } from '../../../support/clients/functions.ts';
-import { until } from '../../../support/poll.ts';
 import { boot, type Stack } from '../../../support/service/stack.ts';
 import { ENV, type When } from './session-makers.ts';
 import type { Scene } from './slow-makers.ts';

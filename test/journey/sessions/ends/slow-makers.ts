@@ -6,6 +6,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { ok } from 'uvu/assert';
 import { must } from '../../../../proto/common/must.ts';
 import { until } from '../../../support/poll.ts';
 import { boot, type Stack } from '../../../support/service/stack.ts';
@@ -34,8 +35,7 @@ const PRELOAD = fileURLToPath(
   new URL('../../../support/service/stall-preload.ts', import.meta.url),
 );
 const LAUNCHER = fileURLToPath(new URL('../../../../gateway/tabern.js', import.meta.url));
-const KEPT = { keepAlive: true };
-const QUIET = { ...KEPT, browserSettings: { recordSession: false } };
+const QUIET = { keepAlive: true, browserSettings: { recordSession: false } };
 const FOR_GOOD_MS = 3_600_000;
 /** More than the two minutes that core waits for the end of a session. */
 const GIVEN_UP_MS = 600_000;
@@ -151,6 +151,7 @@ async function ended(stack: Stack, { id }: Session): Promise<void> {
   }, GIVEN_UP_MS);
 }
 
+/** For ever: its lease thread ends the process. */
 async function blocked(check: Check): Promise<void> {
   await using dir = tempDirectory();
   const file = join(dir.path, 'stall');
@@ -163,17 +164,22 @@ async function blocked(check: Check): Promise<void> {
   await check(ROW.blocked, stack, made);
 }
 
+/** The handoff ends when its minute is over. */
 async function unvisited(check: Check): Promise<void> {
-  await using stack = await boot({ env: ENV });
+  await using stack = await boot({ env: { ...ENV, TABERN_SESSION_GRACE_MS: '10000' } });
   const unseen = await create(stack);
   const { session, client } = await begun(stack);
   const params = { instructions: 'do nothing', timeout: 60_000 };
-  const { id } = await ask(client, { id: 1, method: 'Tabern.handoff', params });
+  const { handoffId } = await ask(client, { id: 1, method: 'Tabern.handoff', params });
+  const path = `/v1/sessions/${session.id}/handoffs/${must(handoffId, 'the id of a handoff')}`;
   client.close();
-  const path = `/v1/sessions/${session.id}/handoffs/${must(id, 'the id of a handoff')}`;
-  await stack.call(`${path}/cancel`, { method: 'POST' });
+  await until(async () => (await stack.call<Handoff>(path)).status === 'EXPIRED', 120_000);
+  const endedAt = performance.now();
   await Promise.all([
     check(ROW.unvisited, stack, { session: unseen }),
     check(ROW.handoff, stack, { session }),
   ]);
+  ok(performance.now() - endedAt > 240_000, 'it was waited for');
 }
+
+type Handoff = { status: string };

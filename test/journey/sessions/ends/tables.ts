@@ -86,11 +86,17 @@ function endsIn(logs: string): Told[] {
 }
 
 /** Connects a client to the session. */
-export async function connected(session: Session): Promise<Connected> {
-  const client = new WebSocket(session.connectUrl);
-  const closed = once(client, 'close').then(([code, reason]) => `${code} ${reason}`.trim());
+export async function connected(session: Session, url = session.connectUrl): Promise<Connected> {
+  const client = new WebSocket(url);
+  const closed = closeOf(client);
   await once(client, 'open');
   return { session, client, closed };
+}
+
+/** 1006 is what clients show for a connection without a close frame. RFC 6455 7.4.1. */
+export async function closeOf(client: WebSocket): Promise<string> {
+  const [code, reason] = await once(client, 'close');
+  return code === 1006 ? 'no close frame (1006)' : `${code} ${reason}`;
 }
 
 export type Connected = Required<Made> & { session: Session; client: WebSocket };
@@ -120,17 +126,26 @@ export async function ask(
   return await answer;
 }
 
-/** Evaluates an expression in the session's page, without waiting for the answer. */
-export async function evaluate(client: WebSocket, expression: string): Promise<void> {
+/** A CDP session of the page. */
+export async function attached(
+  client: WebSocket,
+): Promise<{ sessionId: string; targetId: string }> {
   const found = await ask(client, { id: 1, method: 'Target.getTargets' });
   const pages = found['targetInfos'] as { type: string; targetId: string }[];
   const page = pages.find(({ type }) => type === 'page');
   const { targetId } = must(page, 'a page');
   const params = { targetId, flatten: true };
-  const attached = await ask(client, { id: 2, method: 'Target.attachToTarget', params });
-  const sessionId = String(attached['sessionId']);
-  const method = 'Runtime.evaluate';
-  client.send(JSON.stringify({ id: 3, method, params: { expression }, sessionId }));
+  const { sessionId } = await ask(client, { id: 2, method: 'Target.attachToTarget', params });
+  return { sessionId: String(sessionId), targetId };
+}
+
+/** Evaluates expressions in the session's page, without waiting for the answers. */
+export async function evaluate(client: WebSocket, ...expressions: string[]): Promise<void> {
+  const { sessionId } = await attached(client);
+  for (const [at, expression] of expressions.entries()) {
+    const params = { expression, returnByValue: true };
+    client.send(JSON.stringify({ id: 3 + at, method: 'Runtime.evaluate', params, sessionId }));
+  }
 }
 
 /** Takes memory until its browser is ended. */
