@@ -56,7 +56,7 @@ type HolderNames = 'registerRunner' | 'renewLeases' | 'recoverWork' | 'sweepWork
 /** The operations of runner instances, and the sweep. */
 export function holderOperations(deps: LeaseDeps): InSteps<Pick<LeaseOps, HolderNames>> {
   const { leases, handoffs, queue } = deps;
-  const { start, lose, endOverdue, isWaiting } = jobTransitions(deps);
+  const { start, lose, fail, isWaiting } = jobTransitions(deps);
 
   /** Returns those that ended; the others wait again. */
   function* loseAll(jobs: Job[], at: number): Steps<GivenUp[]> {
@@ -102,7 +102,9 @@ export function holderOperations(deps: LeaseDeps): InSteps<Pick<LeaseOps, Holder
     *sweepWork({ at, lostAfterMs = 0, max }) {
       const over = yield* leases.expired({ at, max });
       const ended: GivenUp[] = [];
-      for (const job of over) ended.push(yield* endOverdue(job, yield* isWaiting(job), at));
+      for (const job of over) {
+        ended.push(yield* fail(job, overdue(job, yield* isWaiting(job)), at));
+      }
       yield* handoffs.expireDue({ at, max });
       const late = { at, lostBefore: at - lostAfterMs, max: max - over.length };
       const unrenewed = yield* leases.unrenewed(late);
@@ -163,9 +165,10 @@ export function outcomeOperations(
 }
 
 /** A session that did not start has failed: its own time has not begun. */
-function overdue({ kind, state }: Job, isWaiting: boolean): Cause {
+function overdue({ kind, state, releasedAt }: Job, isWaiting: boolean): Cause {
+  const { noRunner, browserLate, releasedLate } = END_REASONS;
+  if (releasedAt !== null) return { code: 'INTERNAL_ERROR', message: releasedLate };
   if (!isWaiting) return { code: 'TIMED_OUT', message: TIME_OVER[kind] };
-  const { noRunner, browserLate } = END_REASONS;
   if (kind !== 'session') return { code: 'TIMED_OUT', message: noRunner };
   return { code: 'INTERNAL_ERROR', message: state === 'running' ? browserLate : noRunner };
 }
@@ -181,39 +184,33 @@ function jobTransitions({ queue, invocations, builds, sessions }: Omit<LeaseDeps
 
   /** Ends a job's work without an outcome. The runner of its lease may still send files. */
   function* fail(job: Job, cause: Cause, at: number): Steps<GivenUp> {
-    const status = cause.code === 'TIMED_OUT' ? 'TIMED_OUT' : 'ERROR';
-    if (job.kind === 'session')
-      return yield* endSession(job, { status, reason: cause.message, at });
     const { id, projectId, kind, leaseId } = job;
+    const late = { leaseId, isGivenUp: leaseId !== null };
     const outcome = { kind: 'failure', cause } as const;
     const end = { id, projectId, leaseId: null, at };
     let session: EndedSession | undefined;
-    if (kind === 'build') yield* builds.end({ ...end, outcome });
-    else {
-      const shown = { outcome: outcomeFor(job, outcome), sessionStartedAt: null };
-      const late = { leaseId, isGivenUp: leaseId !== null };
-      session = yield* invocations.end({ ...end, ...shown, late });
+    switch (kind) {
+      case 'invocation': {
+        const shown = outcomeFor(job, outcome);
+        session = yield* invocations.end({ ...end, outcome: shown, sessionStartedAt: null, late });
+        break;
+      }
+      case 'build':
+        yield* builds.end({ ...end, outcome });
+        break;
+      case 'session': {
+        const status = cause.code === 'TIMED_OUT' ? 'TIMED_OUT' : 'ERROR';
+        session = { id, status, reason: cause.message };
+        yield* sessions.end({ ...session, projectId, ...late, at });
+      }
     }
     queue.drop(job);
     return { kind, session };
   }
 
-  function* endSession(job: Job, end: Omit<EndedSession, 'id'> & { at: number }): Steps<GivenUp> {
-    const { id, projectId, kind, leaseId } = job;
-    yield* sessions.end({ id, projectId, ...end, leaseId, isGivenUp: leaseId !== null });
-    queue.drop(job);
-    return { kind, session: { id, status: end.status, reason: end.reason } };
-  }
-
   return {
     isWaiting,
-    /** Its own time has expired, or the time for the end of released work. */
-    *endOverdue(job: Job, isWaiting: boolean, at: number): Steps<GivenUp> {
-      if (job.kind !== 'session' || job.releasedAt === null) {
-        return yield* fail(job, overdue(job, isWaiting), at);
-      }
-      return yield* endSession(job, { status: 'COMPLETED', reason: END_REASONS.released, at });
-    },
+    fail,
     /** The runner has received it: to RUNNING, once. A session is RUNNING at StartSession. */
     *start({ id, projectId, kind, isPending }: HeldJob, at: number): Steps<void> {
       if (isPending === 0) return;

@@ -79,6 +79,31 @@ test('a slightly late sweep does not count as a suspension', async () => {
   assert.equal([...new Set(asked)], ['sweep']);
 });
 
+test('a sweep logs each session that it ends, in the words of runners', async () => {
+  const said: unknown[][] = [];
+  const { promise: over, resolve: end } = Promise.withResolvers<void>();
+  const session = { id: 's', status: 'ERROR', reason: 'the runner was lost' } as const;
+  const ends = [
+    { kind: 'session', session } as const,
+    { kind: 'build', session: undefined } as const,
+  ];
+  const store = {
+    isLeader: () => true,
+    recoverWork: async () => assert.unreachable(),
+    async sweepWork() {
+      const ended = ends.splice(0);
+      if (ended.length === 0) end();
+      return ended;
+    },
+  };
+  const listening = { ...log, info: (...words: unknown[]) => said.push(words), warn: () => {} };
+  const options = { store, log: listening as unknown as typeof log, now: () => NOW, ...TIMES };
+  await using _sweep = startSweep(options);
+  await over;
+  const { id: sessionId, status: ended, reason } = session;
+  assert.equal(said, [[{ sessionId, end: ended, reason }, 'a session has ended']]);
+});
+
 test('setting the wall clock does not count as a suspension', async () => {
   const real = Date.now;
   let offMs = 0;

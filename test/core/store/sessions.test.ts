@@ -159,8 +159,76 @@ for (const engine of ENGINES) {
     assert.is((await store.sweepWork({ at: T0 + 120_000, max: 9 })).length, 0);
     assert.is((await store.sweepWork({ at: T0 + 120_001, max: 9 })).length, 1);
     const row = await store.getSession({ id, projectId });
-    assert.equal([row?.status, row?.endReason], ['COMPLETED', 'the session was released']);
+    const reason = 'the session was released: its runner did not end it in time';
+    assert.equal([row?.status, row?.endReason], ['ERROR', reason]);
     assert.is(await store.completeSession({ leaseId, ...END }), false);
+  });
+
+  test('what core itself ends is returned with the status and the reason that are stored', async () => {
+    await using bench = await openBench(engine);
+    const { store } = bench;
+    const projectId = await bench.project('p');
+    const fn = await bench.publish(projectId);
+    const endOf = async (id: string) => {
+      const row = await store.getSession({ id, projectId });
+      return { id, status: row?.status, reason: row?.endReason };
+    };
+    const { sessionId } = await bench.accept(projectId, fn);
+    await bench.lease('invocation');
+    const { id } = await run(bench, projectId);
+    const lost = await store.registerRunner({ ...HOLDER, instanceId: 'second', at: T0 });
+    const reason = 'the runner was lost';
+    for (const [kind, one] of [
+      ['invocation', sessionId],
+      ['session', id],
+    ] as const) {
+      const end = { id: one, status: 'ERROR', reason };
+      assert.equal(lost.find((work) => work.kind === kind)?.session, end);
+      assert.equal(await endOf(one), end);
+    }
+
+    const [waiting, free] = [await create(bench, projectId), await create(bench, projectId)];
+    const released = await store.releaseSession({ id: free.id, projectId, at: T0 });
+    assert.ok(released?.outcome === 'released' && released.hasEnded);
+    const again = await store.releaseSession({ id: free.id, projectId, at: T0 });
+    assert.ok(again?.outcome === 'released' && !again.hasEnded, 'once');
+    const [, ended] = [await endOf(free.id), await store.sweepWork({ at: T0 + 60_001, max: 9 })];
+    const noRunner = { id: waiting.id, status: 'ERROR', reason: 'no runner was free in time' };
+    assert.equal(ended, [{ kind: 'session', session: noRunner }]);
+    assert.is((await endOf(free.id)).reason, 'the session was released');
+  });
+
+  test('the session of an invocation ends as its browser did, else as the invocation', async () => {
+    await using bench = await openBench(engine);
+    const { store } = bench;
+    const projectId = await bench.project('p');
+    const fn = await bench.publish(projectId);
+    const failed = (code: 'WORKLOAD_ERROR' | 'TIMED_OUT' | 'INTERNAL_ERROR', message: string) =>
+      ({ kind: 'failure', cause: { code, message } }) as const;
+    const done = { kind: 'success', results: '1' } as const;
+    const long = 'x'.repeat(5_000);
+    for (const [outcome, browserLoss, status, reason] of [
+      [done, undefined, 'COMPLETED', 'the invocation has ended'],
+      [failed('WORKLOAD_ERROR', 'mine'), undefined, 'COMPLETED', 'the invocation has ended'],
+      [failed('TIMED_OUT', 'late'), undefined, 'TIMED_OUT', 'late'],
+      [failed('INTERNAL_ERROR', long), undefined, 'ERROR', long.slice(0, 1_024)],
+      [done, 'the browser was lost', 'ERROR', 'the browser was lost'],
+      [failed('WORKLOAD_ERROR', 'mine'), 'gone', 'ERROR', 'gone'],
+    ] as const) {
+      const { sessionId } = await bench.accept(projectId, fn);
+      const { leaseId } = must((await bench.lease('invocation'))[0], 'an invocation');
+      const end = { leaseId, outcome, browserLoss, sessionStartedAt: null, at: T0 };
+      assert.ok(await store.completeInvocation(end));
+      const row = await store.getSession({ id: sessionId, projectId });
+      assert.equal([row?.status, row?.endReason], [status, reason]);
+    }
+    const waiting = await bench.accept(projectId, fn);
+    const cancelled = await store.cancelInvocation({ id: waiting.id, projectId, at: T0 });
+    const reason = 'the invocation was cancelled';
+    const session = { id: waiting.sessionId, status: 'COMPLETED', reason };
+    assert.equal(cancelled?.session, session);
+    const again = await store.cancelInvocation({ id: waiting.id, projectId, at: T0 });
+    assert.is(again?.session, undefined, 'once');
   });
 
   test('a restart of the store keeps leases and counts', async () => {

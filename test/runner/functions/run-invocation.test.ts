@@ -29,6 +29,7 @@ test('a result is reported once, after the log; then Chrome ends', async () => {
         leaseId: 'lease',
         outcome: { $case: 'resultsJson', value: '{"a":1}' },
         sessionStartMs: 7,
+        browserLoss: undefined,
       },
       [],
     ],
@@ -104,7 +105,10 @@ test('a failed handler is a workload error unless its browser was lost', async (
     await new Promise((resolve) => setImmediate(resolve));
     return failed as InvokeOutcome;
   };
-  assert.is(codeOf((await run({ invoke: lose })).outcome), 'INTERNAL_ERROR');
+  const lost = await run({ invoke: lose });
+  assert.is(codeOf(lost.outcome), 'INTERNAL_ERROR');
+  assert.is(lost.told[0]?.browserLoss, 'the browser was lost');
+  assert.is(own.told[0]?.browserLoss, undefined);
   // a browser above its memory limit is the invocation's own failure
   const { outcome } = await run({ invoke: lose, overMemory: 'it used too much' });
   const message = 'the browser was lost: it used too much: m';
