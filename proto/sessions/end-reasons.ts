@@ -5,7 +5,6 @@
  */
 export const END_REASONS = {
   released: 'the session was released',
-  releasedLate: 'the session was released: its runner did not end it in time',
   left: 'its last client has left',
   timedOut: 'session timed out',
   unvisited: 'nobody connected in time',

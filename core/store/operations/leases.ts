@@ -166,8 +166,8 @@ export function outcomeOperations(
 
 /** A session that did not start has failed: its own time has not begun. */
 function overdue({ kind, state, releasedAt }: Job, isWaiting: boolean): Cause {
-  const { noRunner, browserLate, releasedLate } = END_REASONS;
-  if (releasedAt !== null) return { code: 'INTERNAL_ERROR', message: releasedLate };
+  const { noRunner, browserLate } = END_REASONS;
+  if (releasedAt !== null) return RUNNER_LOST; // it does not end what it is asked to end
   if (!isWaiting) return { code: 'TIMED_OUT', message: TIME_OVER[kind] };
   if (kind !== 'session') return { code: 'TIMED_OUT', message: noRunner };
   return { code: 'INTERNAL_ERROR', message: state === 'running' ? browserLate : noRunner };

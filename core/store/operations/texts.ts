@@ -73,10 +73,9 @@ export function instanceDraining(): Fault {
   return new Fault('DRAINING', 'This runner instance drains: it is leased no more work.');
 }
 
-/** Reasons of an ended session, whole or up to a colon -> label of a metric. */
+/** Reasons of an ended session, up to a colon -> label of a metric. */
 const REASON_LABELS: Readonly<Record<string, string>> = {
   [END_REASONS.released]: 'released',
-  [END_REASONS.releasedLate]: 'runner_lost',
   [END_REASONS.left]: 'left',
   [END_REASONS.timedOut]: 'timeout',
   [END_REASONS.unvisited]: 'unvisited',
@@ -100,5 +99,5 @@ export function cutReason(reason: string): string {
 /** The session of an invocation had no reason before. */
 export function reasonLabel(reason: string | null): string {
   if (reason === null) return 'function';
-  return REASON_LABELS[reason] ?? REASON_LABELS[reason.replace(/:.*/s, '')] ?? 'other';
+  return REASON_LABELS[reason.replace(/:.*/s, '')] ?? 'other';
 }
