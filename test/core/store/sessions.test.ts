@@ -163,7 +163,7 @@ for (const engine of ENGINES) {
     assert.is(await store.completeSession({ leaseId, ...END }), false);
   });
 
-  test('what core itself ends is returned with the status and the reason that are stored', async () => {
+  test('what core itself ends is returned, with the status and the reason of the row', async () => {
     await using bench = await openBench(engine);
     const { store } = bench;
     const projectId = await bench.project('p');

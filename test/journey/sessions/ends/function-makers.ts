@@ -1,4 +1,4 @@
-/** What makes each row of the table of sessions of functions happen, by the beginning of its cause. */
+/** What makes the rows of the table of sessions of functions happen, by their beginnings. */
 import { once } from 'node:events';
 import { readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { is } from 'uvu/assert';
 import { ended, type Invocation, invoke, publish } from '../../../support/clients/functions.ts';
-import { boot, type Stack } from '../../../support/service/stack.ts';
+import type { Stack } from '../../../support/service/stack.ts';
 import { ENV, type When } from './session-makers.ts';
-import type { Scene } from './slow-makers.ts';
+import { bootInTurn, type Scene } from './slow-makers.ts';
 import {
   browsersOf,
   type Connected,
@@ -72,7 +72,7 @@ export const FUNCTION_SCENES: readonly Scene[] = [
   {
     rows: [SLOW.timeout, SLOW.stop],
     async play(check) {
-      await using stack = await boot({ env: ENV });
+      await using stack = await bootInTurn({ env: ENV });
       const place = { stack, held: await publishHeld(stack) };
       const timed = await running(place, { timeout: 60 });
       await check(SLOW.timeout, stack, timed);

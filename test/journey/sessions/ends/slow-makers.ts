@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { ok } from 'uvu/assert';
 import { must } from '../../../../proto/common/must.ts';
 import { until } from '../../../support/poll.ts';
-import { boot, type Stack } from '../../../support/service/stack.ts';
+import { type BootOptions, boot, type Stack } from '../../../support/service/stack.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 import { ENV } from './session-makers.ts';
 import {
@@ -65,10 +65,19 @@ export const SCENES: readonly Scene[] = [
   { rows: [ROW.releasedLong, ROW.timedOutLong], seldom: true, play: stopped },
 ];
 
+let starting: Promise<unknown> = Promise.resolve();
+
+/** Services start one after another: a small machine would not get several ready in time. */
+export function bootInTurn(options: BootOptions): Promise<Stack> {
+  const booted = starting.then(() => boot(options));
+  starting = booted.catch(() => undefined);
+  return booted;
+}
+
 /** A service whose only place is taken. */
 async function full() {
   await using opened = new AsyncDisposableStack();
-  const stack = opened.use(await boot({ env: { ...ENV, TABERN_SESSIONS_MAX: '1' } }));
+  const stack = opened.use(await bootInTurn({ env: { ...ENV, TABERN_SESSIONS_MAX: '1' } }));
   const taken = await begun(stack, { ...QUIET, timeout: 75 });
   const waiting = async (): Promise<Session> => {
     const mark = crypto.randomUUID();
@@ -110,7 +119,7 @@ async function late(check: Check): Promise<void> {
 /** The runner stops for longer than it may be silent, and continues; then its service drains. */
 async function withoutRunner(check: Check): Promise<void> {
   const times = { TABERN_LEASE_MS: '3000', TABERN_LOST_MS: '3000', TABERN_DRAIN_S: '2' };
-  await using stack = await boot({ env: { ...ENV, ...times } });
+  await using stack = await bootInTurn({ env: { ...ENV, ...times } });
   const made = await begun(stack, QUIET);
   await whileStopped(stack, () => ended(stack, made.session));
   await check(ROW.silent, stack, made);
@@ -122,7 +131,7 @@ async function withoutRunner(check: Check): Promise<void> {
 
 /** The runner stops until core has given the sessions up, and continues. */
 async function stopped(check: Check): Promise<void> {
-  await using stack = await boot({ env: ENV });
+  await using stack = await bootInTurn({ env: ENV });
   const released = await begun(stack, QUIET);
   const timed = await begun(stack, { ...QUIET, timeout: 60 });
   await whileStopped(stack, async () => {
@@ -156,7 +165,7 @@ async function blocked(check: Check): Promise<void> {
   await using dir = tempDirectory();
   const file = join(dir.path, 'stall');
   const command = [process.execPath, '--import', PRELOAD, LAUNCHER] as const;
-  await using stack = await boot({ command, env: { ...ENV, TABERN_TEST_STALL: file } });
+  await using stack = await bootInTurn({ command, env: { ...ENV, TABERN_TEST_STALL: file } });
   const made = await begun(stack, QUIET);
   writeFileSync(file, String(FOR_GOOD_MS));
   process.kill(await stack.runnerPid(), 'SIGUSR2');
@@ -166,7 +175,7 @@ async function blocked(check: Check): Promise<void> {
 
 /** The handoff ends when its minute is over. */
 async function unvisited(check: Check): Promise<void> {
-  await using stack = await boot({ env: { ...ENV, TABERN_SESSION_GRACE_MS: '10000' } });
+  await using stack = await bootInTurn({ env: { ...ENV, TABERN_SESSION_GRACE_MS: '10000' } });
   const unseen = await create(stack);
   const { session, client } = await begun(stack);
   const params = { instructions: 'do nothing', timeout: 60_000 };

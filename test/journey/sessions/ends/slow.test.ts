@@ -1,5 +1,6 @@
 /**
- * Rows of the guide's tables of sessions that need a minute or a service of their own. Those that take minutes happen in a whole run.
+ * Rows of the guide's tables of sessions that need a minute or a service of their own. Those that
+ * take minutes happen in a whole run.
  */
 import { suite } from 'uvu';
 import { equal } from 'uvu/assert';
@@ -11,7 +12,7 @@ import { checkEnd, rowsBelow } from './tables.ts';
 
 const journey = suite('journey/sessions/ends/slow');
 
-/** Plays them, most of the time waiting; each checks all of its rows. */
+/** Plays the scenes together, as most of the time is waiting. Each checks all of its rows. */
 async function play(heading: string, all: readonly Scene[]): Promise<void> {
   const rows = rowsBelow(heading);
   const scenes = all.filter(({ seldom }) => !seldom || IS_WHOLE);
