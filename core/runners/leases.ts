@@ -23,7 +23,7 @@ import { addDownload } from '../files/downloads.ts';
 import type { Receipts } from '../files/receipts.ts';
 import type { Readiness } from '../maintenance/readiness.ts';
 import type { Quotas } from '../projects/quotas.ts';
-import { logEnd, logEnds } from '../sessions/ended-sessions.ts';
+import { logEnds } from '../sessions/ended-sessions.ts';
 import { leasedHandoffs } from '../sessions/handoffs.ts';
 import type { ViewTokens } from '../sessions/live-view.ts';
 import { addRecording } from '../sessions/recordings/arrivals.ts';

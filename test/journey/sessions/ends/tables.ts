@@ -67,7 +67,8 @@ export async function checkEnd(
   }, ENDED_MS);
   is(ended.status, status, `${cause}: ${ended.endReason}`);
   match(String(ended.endReason), cell(reason), cause);
-  if (closed !== undefined) match(await closed, cell(close), cause);
+  const heard = await closed;
+  if (heard !== undefined) match(heard, cell(close), `${cause}: ${heard}`);
   else is(close, '', cause);
   const told = () => endsIn(logs()).filter(({ sessionId }) => sessionId === session.id);
   await until(() => told().length > 0, 30_000).catch(() => undefined);
