@@ -7,16 +7,21 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { chromium, type Page } from 'playwright-core';
 import { must } from '../../proto/common/must.ts';
 import { openEncoder } from '../../runner/sessions/recording/encoder.ts';
 import { launchOne, listen, log } from '../runner/browser/lab.ts';
 import { boot } from '../support/service/stack.ts';
 import { tempDirectory } from '../support/temp.ts';
+import { timed } from './support/figures.ts';
+import { type Named, type Peer, type Provider, sessionsOf, triedBy } from './support/providers.ts';
+import { type Effort, type Row, rowOf, showRow } from './support/rows.ts';
 
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/lib/chromium/chromium-headless-shell';
 const ROUNDS = Number(process.argv[2] ?? 12);
 const RESOURCES = 100;
+/** Of each variant in a round. */
+const LOADS = 4;
 /**
  * Until the remaining work of a page and of its recording is over, so that the next page is not
  * delayed.
@@ -30,46 +35,67 @@ const IMAGE =
 /** Ticks in a second, of /proc. */
 const TICKS = 100;
 
-{
+if (import.meta.main) {
+  console.log(`a page with ${RESOURCES} sub-resources, ${ROUNDS} rounds`);
+  for (const row of await pages({ rounds: ROUNDS, samplesMax: 1 })) showRow(row);
+  await encoding();
+}
+
+/** The page in a session of each kind, of each peer, and directly. */
+export async function pages(effort: Effort, peers: readonly Peer[] = []): Promise<Row[]> {
   await using parts = new AsyncDisposableStack();
   const site = createServer(answer);
   const url = `http://127.0.0.1:${await listen(site)}/`;
   parts.defer(() => void site.close().closeAllConnections());
-  const direct = await chromium.launch({ executablePath: CHROME, args: ['--no-sandbox'] });
-  parts.defer(() => direct.close());
+  const launched = await chromium.launch({ executablePath: CHROME, args: ['--no-sandbox'] });
+  parts.defer(() => launched.close());
+  const direct = await launched.newPage();
   const stack = parts.use(await boot({ env: { TABERN_CHROME: CHROME }, isDirect: true }));
-  const session = async (settings: object): Promise<Page> => {
-    const json = { keepAlive: true, browserSettings: settings };
-    const made = await stack.call<{ connectUrl: string }>('/v1/sessions', { json });
-    const browser: Browser = await chromium.connectOverCDP(made.connectUrl);
-    parts.defer(() => browser.close());
-    return must(browser.contexts()[0]?.pages()[0], 'the default page');
-  };
-  const variants: [string, Page, number[]][] = [
-    ['direct', await direct.newPage(), []],
-    ['service', await session({ logSession: false, recordSession: false }), []],
-    ['with log', await session({ recordSession: false }), []],
-    ['with log and recording', await session({}), []],
+  const of = (settings: object) => sessionsOf(stack, settings);
+  const variants: { provider: Named; row: Row }[] = [
+    { provider: of({ logSession: false, recordSession: false }), row: rowOf('pageBare') },
+    { provider: of({ recordSession: false }), row: rowOf('pageLogged') },
+    { provider: of({}), row: rowOf('page') },
+    ...peers.map((provider) => ({ provider, row: rowOf('page', provider.name) })),
   ];
-  for (let round = -2; round < ROUNDS; round += 1) {
-    for (const [, page, took] of variants) {
-      await sleep(REST_MS);
-      const before = performance.now();
-      await page.goto(`${url}?${round}`);
-      if (round >= 0) took.push(performance.now() - before); // the first rounds warm the caches
+  const opened: { page: Page; provider: Named; row: Row }[] = [];
+  for (const { provider, row } of variants) {
+    const page = await triedBy(provider, () => pageOf(provider, parts));
+    if (page) opened.push({ page, provider, row });
+  }
+  let count = 0;
+  const load = async (page: Page): Promise<number[]> => {
+    await sleep(REST_MS);
+    count += 1;
+    return await timed(1, async () => void (await page.goto(`${url}?${count}`)));
+  };
+  const samples = Math.min(LOADS, effort.samplesMax);
+  for (let round = -2; round < effort.rounds; round += 1) {
+    const rounds = opened.map((one) => ({ ...one, took: [] as number[] }));
+    const plain: number[] = [];
+    for (let sample = 0; sample < (round < 0 ? 1 : samples); sample += 1) {
+      plain.push(...(await load(direct)));
+      for (const { page, provider, took } of rounds) {
+        took.push(...((await triedBy(provider, () => load(page))) ?? []));
+      }
     }
+    if (round < 0) continue; // the first rounds warm the caches
+    for (const { row, took } of rounds) if (took.length > 0) row.rounds.push({ took, plain });
   }
-  const base = middle(variants[0]?.[2] ?? []);
-  console.log(`a page with ${RESOURCES} sub-resources, ${ROUNDS} rounds`);
-  for (const [name, , took] of variants) {
-    const ms = middle(took);
-    const p95 = [...took].sort((a, b) => a - b)[Math.floor(took.length * 0.95)] ?? 0;
-    const line = `${name}: p50 ${ms.toFixed(0)} ms, p95 ${p95.toFixed(0)} ms`;
-    console.log(`${line}, ratio ${(ms / base).toFixed(2)}`);
-  }
+  return opened.map(({ row }) => row);
 }
 
-{
+async function pageOf(provider: Provider, parts: AsyncDisposableStack): Promise<Page> {
+  const { connectUrl, release } = await provider.create();
+  const browser = await chromium.connectOverCDP(connectUrl);
+  parts.defer(async () => {
+    await browser.close();
+    await release();
+  });
+  return browser.contexts()[0]?.pages()[0] ?? (await browser.newPage());
+}
+
+async function encoding(): Promise<void> {
   await using dir = tempDirectory('tabern-bench-');
   const pids: number[] = [];
   await using encoder = openEncoder({
@@ -123,10 +149,6 @@ function answer({ url = '/' }: IncomingMessage, response: ServerResponse): void 
   const ofImage = (_: unknown, index: number) => `<img src="/${url.slice(2)}-${index}">`;
   const images = Array.from({ length: RESOURCES }, ofImage).join('');
   response.end(isPage ? `<title>page</title>${images}` : IMAGE);
-}
-
-function middle(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0;
 }
 
 /** Of this process and its descendants. */

@@ -19,9 +19,11 @@ import { chromeFlags } from '../../runner/browser/flags.ts';
 import { listen } from '../runner/browser/lab.ts';
 import { until } from '../support/poll.ts';
 import { selfSigned } from '../support/servers/certificates.ts';
-import { boot } from '../support/service/stack.ts';
+import { boot, type Stack } from '../support/service/stack.ts';
 import { type Client, openClient } from './support/cdp.ts';
 import { quantile, timed } from './support/figures.ts';
+import { type Peer, sessionsOf, triedBy } from './support/providers.ts';
+import { type Effort, type Row, type RowId, rowOf } from './support/rows.ts';
 import { settled } from './support/settled.ts';
 
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/lib/chromium/chromium-headless-shell';
@@ -44,46 +46,28 @@ const START_LIMIT_MS = 30_000;
 /** Of a relay's process, and of the log that it kept. */
 type Used = { cpuMs: number; entries: number; bytes: number; compressed: number };
 type Started = AsyncDisposable & { url: string; used?(): Promise<Used> };
-/** By measure: milliseconds each; for pipelined and large calls, how many in a second. */
-type Figures = Record<Measure, number[]>;
+/** By measure and round: milliseconds each; for pipelined and large calls, how many in a second. */
+type Figures = Record<Measure, number[][]>;
+type Variant = { name: string; client: Client; figures: Figures; used?: Started['used'] };
 type Measure = 'evaluate' | 'pipelined' | 'large' | PageKind;
 type PageKind = 'page' | 'securePage' | 'farPage';
 type Sites = Record<PageKind, string>;
 
-{
+if (import.meta.main) await main();
+
+async function main(): Promise<void> {
   await using parts = new AsyncDisposableStack();
-  const sites: Sites = {
-    page: await openSite(createServer(answerPage), 'http', parts),
-    securePage: await openSite(createSecureServer(await selfSigned(), answerPage), 'https', parts),
-    farPage: await openSite(createServer(answerLate), 'http', parts),
-  };
+  const sites = await openSites(parts);
   const straight = parts.use(await startDirect());
-  const started: [string, Pick<Started, 'url' | 'used'>][] = [
+  const variants = await clients(parts, [
     ['direct', straight],
     ['a proxy that only copies', parts.use(await startCopy(straight.url))],
     ['relay, no log', parts.use(await startRelay('plain'))],
     ['relay with log', parts.use(await startRelay('logs'))],
     ['service: gateway, relay with log', await startService(parts)],
-  ];
-  const variants = await Promise.all(
-    started.map(async ([name, { url, used }]) => {
-      const client = parts.use(await openClient(url));
-      const figures = noFigures();
-      return { name, client, figures, used };
-    }),
-  );
-  const turns = Object.entries(measures(sites));
-  for (const { client } of variants) {
-    for (const [, measure] of [...turns, ...turns]) await measure(client); // compiles the code
-  }
-  for (const [name, measure] of turns) {
-    for (let round = 0; round < ROUNDS; round++) {
-      for (const { client, figures } of variants) {
-        await sleep(REST_MS);
-        figures[name as Measure].push(...(await measure(client)));
-      }
-    }
-  }
+  ]);
+  const effort = { rounds: ROUNDS, samplesMax: SEQUENTIAL };
+  await inTurns(variants, Object.entries(measures(sites, effort)), effort);
   const [direct, ...others] = variants;
   show(must(direct, 'direct'), undefined);
   for (const other of others) {
@@ -96,8 +80,94 @@ type Sites = Record<PageKind, string>;
   }
 }
 
+/** Round trips through the whole service, with log and without, and through peers. */
+export async function roundTrips(effort: Effort, peers: readonly Peer[] = []): Promise<Row[]> {
+  await using parts = new AsyncDisposableStack();
+  const straight = parts.use(await startDirect());
+  const stack = parts.use(await boot({ isDirect: true }));
+  await settled(stack.pid);
+  const [direct, logged, unlogged, ...theirs] = await clients(parts, [
+    ['direct', straight],
+    ['with log', await sessionOf(stack, {})],
+    ['without log', await sessionOf(stack, { logSession: false })],
+    ...(await opened(parts, peers)),
+  ]);
+  const all = [direct, logged, unlogged].map((one) => must(one, 'a variant'));
+  const { evaluate, pipelined } = measures({ page: '', securePage: '', farPage: '' }, effort);
+  await inTurns([...all, ...theirs], Object.entries({ evaluate, pipelined }), effort);
+  const row = (id: RowId, measure: Measure, of: Variant | undefined, peer?: string): Row => {
+    const { figures } = must(of, 'a variant');
+    const plain = must(direct, 'direct').figures[measure];
+    const rounds = figures[measure].map((took, round) => ({ took, plain: plain[round] ?? [] }));
+    return { ...rowOf(id, peer), rounds };
+  };
+  return [
+    row('evaluate', 'evaluate', logged),
+    row('evaluateUnlogged', 'evaluate', unlogged),
+    row('pipelined', 'pipelined', logged),
+    ...theirs.flatMap((one) => [
+      row('evaluate', 'evaluate', one, one.name),
+      row('pipelined', 'pipelined', one, one.name),
+    ]),
+  ];
+}
+
+/** A session of each peer that gives one. */
+async function opened(
+  parts: AsyncDisposableStack,
+  peers: readonly Peer[],
+): Promise<[string, { url: string }][]> {
+  const found: [string, { url: string }][] = [];
+  for (const peer of peers) {
+    const session = await triedBy(peer, () => peer.create());
+    if (session === undefined) continue;
+    parts.defer(async () => void (await session.release()));
+    found.push([peer.name, { url: session.connectUrl }]);
+  }
+  return found;
+}
+
+/** A client of each. */
+async function clients(
+  parts: AsyncDisposableStack,
+  started: readonly [string, Pick<Started, 'url' | 'used'>][],
+): Promise<Variant[]> {
+  return await Promise.all(
+    started.map(async ([name, { url, used }]) => {
+      const client = parts.use(await openClient(url));
+      return { name, client, used, figures: noFigures() };
+    }),
+  );
+}
+
+async function inTurns(
+  variants: readonly Variant[],
+  turns: readonly [string, (client: Client) => Promise<number[]>][],
+  { rounds }: Effort,
+): Promise<void> {
+  for (const { client } of variants) {
+    for (const [, measure] of [...turns, ...turns]) await measure(client); // compiles the code
+  }
+  for (const [name, measure] of turns) {
+    for (let round = 0; round < rounds; round++) {
+      for (const { client, figures } of variants) {
+        await sleep(REST_MS);
+        figures[name as Measure].push(await measure(client));
+      }
+    }
+  }
+}
+
 function noFigures(): Figures {
   return { evaluate: [], pipelined: [], large: [], page: [], securePage: [], farPage: [] };
+}
+
+async function openSites(parts: AsyncDisposableStack): Promise<Sites> {
+  return {
+    page: await openSite(createServer(answerPage), 'http', parts),
+    securePage: await openSite(createSecureServer(await selfSigned(), answerPage), 'https', parts),
+    farPage: await openSite(createServer(answerLate), 'http', parts),
+  };
 }
 
 async function openSite(
@@ -110,11 +180,14 @@ async function openSite(
 }
 
 /** One turn of each. */
-function measures(sites: Sites): Record<Measure, (client: Client) => Promise<number[]>> {
+function measures(
+  sites: Sites,
+  { samplesMax }: Pick<Effort, 'samplesMax'>,
+): Record<Measure, (client: Client) => Promise<number[]>> {
   const load = (kind: PageKind) => (client: Client) =>
     timed(LOADS, () => client.load(`${sites[kind]}?${Math.random()}`));
   return {
-    evaluate: (client) => timed(SEQUENTIAL, () => client.evaluate('1')),
+    evaluate: (client) => timed(Math.min(SEQUENTIAL, samplesMax), () => client.evaluate('1')),
     async pipelined(client) {
       const took = await timed(1, () => client.evaluateMany('1', PIPELINED, WINDOW));
       return took.map((ms) => (1_000 * PIPELINED) / ms);
@@ -129,12 +202,10 @@ function measures(sites: Sites): Record<Measure, (client: Client) => Promise<num
   };
 }
 
-type Variant = { name: string; figures: Figures };
-
 function show({ name, figures }: Variant, direct: Figures | undefined): void {
   const line = (title: string, part: number, of: keyof Figures, digits: number): void => {
-    const value = quantile(figures[of], part);
-    const ratio = direct ? ` = ${(value / quantile(direct[of], part)).toFixed(2)}x` : '';
+    const value = quantile(figures[of].flat(), part);
+    const ratio = direct ? ` = ${(value / quantile(direct[of].flat(), part)).toFixed(2)}x` : '';
     console.log(`  ${title.padEnd(28)} ${value.toFixed(digits).padStart(9)}${ratio}`);
   };
   console.log(name);
@@ -224,10 +295,13 @@ async function startChild<Said>(file: string, word: string) {
 async function startService(parts: AsyncDisposableStack): Promise<{ url: string }> {
   const stack = parts.use(await boot({ isDirect: true }));
   await settled(stack.pid);
-  const engine = 'headless-shell';
-  const settings = { engine, recordSession: false, ignoreCertificateErrors: true };
-  const json = { browserSettings: settings };
-  const { connectUrl } = await stack.call<{ connectUrl: string }>('/v1/sessions', { json });
+  return await sessionOf(stack, { ignoreCertificateErrors: true });
+}
+
+/** A session with the same Chrome as directly, without a recording. */
+async function sessionOf(stack: Stack, settings: object): Promise<{ url: string }> {
+  const browserSettings = { engine: 'headless-shell', recordSession: false, ...settings };
+  const { connectUrl } = await sessionsOf(stack, browserSettings).create();
   return { url: connectUrl };
 }
 

@@ -1,10 +1,8 @@
 /**
- * `node test/bench/sessions.ts [runs] [warm
- * cold
- * together
- * memory]`: the time until a session responds to its first command, with spares and without; ten
- * sessions at once; and memory. Each beside its baseline in the same run: puppeteer.launch and
- * playwright's launch of the same Chrome. Read the ratios.
+ * `node test/bench/sessions.ts [runs] [warm | cold | row | together | memory]`: the time until a
+ * session responds to its first command, with spares, without, and in a row; ten sessions at once;
+ * and memory. Each beside its baseline in the same run: puppeteer.launch and playwright's launch of
+ * the same Chrome. Read the ratios.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -16,8 +14,19 @@ import puppeteer, { type Browser } from 'puppeteer-core';
 import { WebSocket } from 'ws';
 import { until } from '../support/poll.ts';
 import { familyOf } from '../support/service/processes.ts';
+import { SPARES } from '../support/service/serve.ts';
 import { boot, type Stack } from '../support/service/stack.ts';
-import { show, timed } from './support/figures.ts';
+import { show, timesOf } from './support/figures.ts';
+import {
+  connectionsTo,
+  firstAnswer as firstOf,
+  type Named,
+  type Peer,
+  type Provider,
+  sessionsOf,
+  triedBy,
+} from './support/providers.ts';
+import { type Effort, type Row, rowOf, showRow } from './support/rows.ts';
 import { settled } from './support/settled.ts';
 
 const RUNS = Number(process.argv[2] ?? 15);
@@ -39,9 +48,15 @@ const LOCAL = { TABERN_BROWSER_ALLOW_CIDRS: '127.0.0.1/32', TABERN_SESSION_GRACE
 
 type Session = { id: string; connectUrl: string };
 
-const parts = { warm, cold, together, memory };
-for (const [name, part] of Object.entries(parts)) {
-  if ((process.argv[3] ?? name) === name) await part();
+/** In a row: so many sessions, connections and launches of each round. */
+const IN_A_ROW = 20;
+const LAUNCHES = 5;
+
+if (import.meta.main) {
+  const parts = { warm, cold, row, together, memory };
+  for (const [name, part] of Object.entries(parts)) {
+    if ((process.argv[3] ?? name) === name) await part();
+  }
 }
 
 async function warm(): Promise<void> {
@@ -83,39 +98,117 @@ async function cold(): Promise<void> {
   show('create -> first answer, no spares', took, withPage);
 }
 
-/** A page of 20 pictures and 100 evaluations in each of ten browsers. */
-async function together(): Promise<void> {
-  await using site = await pictures();
-  await using stack = await boot({ env: LOCAL, isDirect: true });
+async function row(): Promise<void> {
+  const effort = { rounds: Math.max(2, Math.round(RUNS / 3)), samplesMax: WARM_UP_RUNS };
+  for (const one of await inARow(effort)) showRow(one);
+}
+
+/** Sessions without a pause between them, as a queue of jobs creates them. */
+export async function inARow(effort: Effort, peers: readonly Peer[] = []): Promise<Row[]> {
+  await using stack = await boot({ env: SPARES, isDirect: true });
   await settled(stack.pid);
-  const work = async (browser: Browser): Promise<void> => {
-    const page = await browser.newPage();
-    await page.goto(site.url);
-    for (let count = 0; count < 100; count += 1) await page.evaluate('1 + 1');
-    await browser.close();
-  };
-  const all = async (open: () => Promise<Browser>): Promise<number> => {
-    await settled(await stack.runnerPid());
-    const [took = 0] = await timed(1, async () => {
-      await Promise.all(Array.from({ length: AT_ONCE }, async () => work(await open())));
-    });
-    return took;
-  };
-  const connect = (recordSession: boolean) => async (): Promise<Browser> => {
-    const json = { browserSettings: { recordSession } };
-    const { connectUrl } = await stack.call<Session>('/v1/sessions', { json });
-    return await puppeteer.connect({ browserWSEndpoint: connectUrl });
-  };
-  await all(connect(false));
-  const [plain, logged, recorded]: [number[], number[], number[]] = [[], [], []];
-  for (let round = 0; round < Math.max(2, Math.round(RUNS / 3)); round += 1) {
-    plain.push(await all(launchPlain));
-    logged.push(await all(connect(false)));
-    recorded.push(await all(connect(true)));
+  const running = await launchPlain();
+  const connection = connectionsTo(running.wsEndpoint());
+  const all: Named[] = [sessionsOf(stack), ...peers];
+  const times = (provider: Provider, count: number) =>
+    timesOf(() => firstOf(provider), Math.min(count, effort.samplesMax));
+  const launch = () => opened(() => chromium.launch({ executablePath: CHROME, args: ARGS }));
+  const rows = all.map(({ name }) => ({
+    launch: rowOf('launch', name),
+    connect: rowOf('connect', name),
+  }));
+  try {
+    for (const provider of [...all, connection]) {
+      await triedBy(provider, () => times(provider, WARM_UP_RUNS));
+    }
+    for (let round = 0; round < effort.rounds; round += 1) {
+      await settled(stack.pid);
+      const launches = await timesOf(launch, Math.min(LAUNCHES, effort.samplesMax));
+      const connections = await times(connection, IN_A_ROW);
+      for (const [index, provider] of all.entries()) {
+        const took = await triedBy(provider, () => times(provider, IN_A_ROW));
+        if (took === undefined) continue;
+        rows[index]?.launch.rounds.push({ took, plain: launches });
+        rows[index]?.connect.rounds.push({ took, plain: connections });
+        await settled(stack.pid);
+      }
+    }
+  } finally {
+    await running.close();
   }
-  show(`${AT_ONCE} x puppeteer.launch at once`, plain);
-  show(`${AT_ONCE} sessions at once, with logs`, logged, plain);
-  show(`${AT_ONCE} sessions at once, with logs and recordings`, recorded, plain);
+  return rows.flatMap((one) => [one.launch, one.connect]);
+}
+
+async function together(): Promise<void> {
+  const effort = { rounds: Math.max(2, Math.round(RUNS / 3)), samplesMax: RUNS };
+  for (const one of await atOnce(effort)) showRow(one);
+}
+
+/** A page of 20 pictures and 100 evaluations in each of ten browsers. */
+export async function atOnce(effort: Effort, peers: readonly Peer[] = []): Promise<Row[]> {
+  await using site = await pictures();
+  await using stack = await boot({ env: SPARES, isDirect: true });
+  const unrecorded = sessionsOf(stack, { recordSession: false });
+  const variants: { provider: Named; ready: Row; work: Row }[] = [
+    { provider: sessionsOf(stack), ready: rowOf('tenReady'), work: rowOf('tenWork') },
+    { provider: unrecorded, ready: rowOf('tenReadyLogged'), work: rowOf('tenWorkLogged') },
+    ...peers.map((provider) => ({
+      provider,
+      ready: rowOf('tenReady', provider.name),
+      work: rowOf('tenWork', provider.name),
+    })),
+  ];
+  const ten = async (provider: Named, open: Open) => {
+    await settled(stack.pid);
+    await settled(await stack.runnerPid());
+    return await triedBy(provider, () => tenOf(open, site.url));
+  };
+  await ten(unrecorded, connectTo(unrecorded));
+  for (let round = 0; round < effort.rounds; round += 1) {
+    const plain = await ten(unrecorded, async () => closing(await launchPlain()));
+    for (const { provider, ready, work } of variants) {
+      const took = await ten(provider, connectTo(provider));
+      if (took === undefined || plain === undefined) continue;
+      ready.rounds.push({ took: [took.readyMs], plain: [plain.readyMs] });
+      work.rounds.push({ took: [took.workMs], plain: [plain.workMs] });
+    }
+  }
+  return variants.flatMap(({ ready, work }) => [ready, work]);
+}
+
+/** Opens a browser; `end` ends it. */
+type Open = () => Promise<{ browser: Browser; end(): Promise<unknown> }>;
+
+function connectTo(provider: Provider): Open {
+  return async () => {
+    const { connectUrl, release } = await provider.create();
+    const browser = await puppeteer.connect({ browserWSEndpoint: connectUrl });
+    const end = async () => {
+      await browser.disconnect();
+      await release();
+    };
+    return { browser, end };
+  };
+}
+
+function closing(browser: Browser) {
+  return { browser, end: () => browser.close() };
+}
+
+/** Ten at once: until the last is open, and from then until the last has done its work. */
+async function tenOf(open: Open, url: string): Promise<{ readyMs: number; workMs: number }> {
+  const startedAt = performance.now();
+  const browsers = await Promise.all(Array.from({ length: AT_ONCE }, open));
+  const readyAt = performance.now();
+  await Promise.all(
+    browsers.map(async ({ browser, end }) => {
+      const page = await browser.newPage();
+      await page.goto(url);
+      for (let count = 0; count < 100; count += 1) await page.evaluate('1 + 1');
+      await end();
+    }),
+  );
+  return { readyMs: readyAt - startedAt, workMs: performance.now() - readyAt };
 }
 
 async function memory(): Promise<void> {

@@ -14,7 +14,7 @@ import { allOps } from '../../core/store/sqlite/ops.ts';
 import { must } from '../../proto/common/must.ts';
 import { callerOf } from '../support/core/bare-store.ts';
 import { tempDirectory } from '../support/temp.ts';
-import { queue, register, startEngine, startReceiverProcess, TYPE } from './engine.ts';
+import { queue, register, startEngine, startReceiverProcess, TYPE } from './support/engine.ts';
 
 const DELIVERIES = Number(process.argv[2] ?? 70_000);
 const PROJECTS = 10;

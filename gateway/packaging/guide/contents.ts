@@ -13,7 +13,7 @@ export const CONTENTS: readonly { heading: string; pages: readonly string[] }[] 
   },
   {
     heading: 'Operate',
-    pages: ['deployment', 'operations', 'sizing', 'security', 'troubleshooting'],
+    pages: ['deployment', 'operations', 'sizing', 'benchmarks', 'security', 'troubleshooting'],
   },
   { heading: 'Reference', pages: ['configuration', 'command-line', 'limits', 'architecture'] },
 ];

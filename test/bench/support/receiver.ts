@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { authority } from '../support/servers/certificates.ts';
+import { authority } from '../../support/servers/certificates.ts';
 
 const NS_PER_MS = 1e6;
 const ca = await authority();

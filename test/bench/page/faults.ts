@@ -1,0 +1,106 @@
+/** The fault figures of the page: counts as the tests have them, read from their sources. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { KINDS } from '../../runner/attacks/table/all.ts';
+
+const TEST = join(import.meta.dirname, '../..');
+
+export type Fault = { what: string; count: string; fails: string; command: string };
+
+/** `n` in `npm test`, `N` in a whole run. Throws for a constant that the file does not have. */
+export function sizesIn(path: string, name: string): string {
+  const source = readFileSync(join(TEST, path), 'utf8');
+  const pattern = new RegExp(
+    `^const ${name} = (?:.*sized\\(([\\d_]+), ([\\d_]+)\\)|([\\d_]+);)`,
+    'm',
+  );
+  const [, few, whole, one] = pattern.exec(source) ?? [];
+  if (one !== undefined) return counted(one);
+  if (few === undefined || whole === undefined) throw new Error(`${path} has no ${name}`);
+  return `${counted(few)}; ${counted(whole)} in a whole run`;
+}
+
+/** How many rows of a table `const NAME: ... = [` in that file. */
+export function rowsIn(path: string, name: string): number {
+  const source = readFileSync(join(TEST, path), 'utf8');
+  const [, body] =
+    new RegExp(`^const ${name}\\b[^=]*= \\[\\n([\\s\\S]*?)^\\];`, 'm').exec(source) ?? [];
+  if (body === undefined) throw new Error(`${path} has no ${name}`);
+  return (body.match(/^ {2}\[/gm) ?? []).length;
+}
+
+export function faults(): Fault[] {
+  const attacks = KINDS.flatMap((kind) => kind.attacks);
+  return [
+    {
+      what: '`kill -9` of the service and of the runner in turn, at random moments under load',
+      count: sizesIn('faults/kill.test.ts', 'ROUNDS'),
+      fails:
+        'an acknowledged invocation is lost, ends twice or is not delivered; a process is left',
+      command: whole('test/faults/kill.test.ts'),
+    },
+    {
+      what: '`kill -9` of a core and of a runner, roles apart over mTLS; then of PostgreSQL',
+      count: `${sizesIn('faults/machines/kills.test.ts', 'KILLS')}, of each`,
+      fails: 'the same; or another core or runner does not take over',
+      command: `TABERN_TEST_KILLS=50 ${whole('test/faults/machines/kills.test.ts')}`,
+    },
+    {
+      what: 'cuts of power, on a block device that drops what was not synced (as root)',
+      count: sizesIn('faults/power.test.ts', 'ROUNDS'),
+      fails: `one of ${sizesIn('faults/power.test.ts', 'ACKNOWLEDGED_MIN')} or more acknowledged invocations, its event or its delivery is not on the disk`,
+      command: whole('test/faults/power.test.ts'),
+    },
+    {
+      what: 'random requests for each operation of `/openapi.json`',
+      count: sizesIn('gateway/fuzz/rest.test.ts', 'COUNT'),
+      fails:
+        'an answer is not as described, or a 500; a good request beside them fails; memory grows by 50 MiB',
+      command: whole('test/gateway/fuzz/rest.test.ts'),
+    },
+    {
+      what: 'malformed HTTP requests; random bytes; JSON bodies made to break parsers',
+      count: [
+        rowsIn('gateway/fuzz/wire.test.ts', 'WIRES'),
+        sizesIn('gateway/fuzz/wire.test.ts', 'RAW_COUNT'),
+        rowsIn('gateway/fuzz/wire.test.ts', 'JSONS'),
+      ].join(' / '),
+      fails: 'more than one answer, a 500, or the service ends',
+      command: whole('test/gateway/fuzz/wire.test.ts'),
+    },
+    {
+      what: 'sockets that send headers, and bodies, a byte at a time',
+      count: ['HEADERS', 'BODIES']
+        .map((name) => sizesIn('gateway/fuzz/slow.test.ts', name))
+        .join(' / '),
+      fails: 'one is open after its deadline',
+      command: whole('test/gateway/fuzz/slow.test.ts'),
+    },
+    {
+      what: 'attacks of published code, pages and builds: [the list](security.md#attacks)',
+      count: String(attacks.length),
+      fails: 'one of them has another end than the list says',
+      command: whole('test/runner/attacks'),
+    },
+    {
+      what: 'cuts of a connection that is resumed, at random bytes',
+      count: sizesIn('journey/sessions/resume.test.ts', 'CUTS'),
+      fails: 'an event is lost or a command is done twice',
+      command: `TABERN_TEST_CUTS=1000 ${whole('test/journey/sessions/resume.test.ts')}`,
+    },
+    {
+      what: '`tabern upgrade` under load',
+      count: sizesIn('journey/operations/upgrade/load.test.ts', 'UPGRADES'),
+      fails: 'a session, an invocation or a request is lost',
+      command: `TABERN_TEST_UPGRADES=10 ${whole('test/journey/operations/upgrade/load.test.ts')}`,
+    },
+  ];
+}
+
+function whole(path: string): string {
+  return `node test/run.ts --all ${path}`;
+}
+
+function counted(digits: string): string {
+  return Number(digits.replaceAll('_', '')).toLocaleString('en-US');
+}

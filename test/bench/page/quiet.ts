@@ -1,0 +1,165 @@
+/** Whether the machine had nothing else to do: what /proc says, and what refuses a page. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { availableParallelism, loadavg } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
+import { figuresOf, ROWS, type Row } from '../support/rows.ts';
+
+/** Beyond one of these the page is not written. */
+export const BOUNDS = {
+  /** Average load of the minute before the run, by core. */
+  load: 0.3,
+  /** Part of a pause in which some task waited for a processor (PSI). */
+  pressure: 0.05,
+  /** Part of all processors that was in use in a pause, when nothing of a benchmark runs. */
+  busy: 0.1,
+  /** The same, by processes that are not the benchmark's, while it measured. */
+  others: 0.1,
+  spread: 0.3,
+  /** With fewer rounds a spread says nothing. */
+  roundsMin: 5,
+} as const;
+
+/** What ended with the measure before has been cleaned up by then. */
+const REST_MS = 1_500;
+const PAUSE_MS = 4_000;
+/** Ticks in a second, of /proc. */
+const TICKS = 100;
+
+/** `pressure` is undefined on a kernel without PSI. All are parts of 1, `load` is by core. */
+export type Look =
+  | { when: string; load: number }
+  | { when: string; pressure: number | undefined; busy: number }
+  | { when: string; others: number };
+
+/** Why a page of these rows may not be written; empty when it may. */
+export function refusals(looks: readonly Look[], rows: readonly Row[]): string[] {
+  const found = looks.flatMap(busyIn);
+  for (const row of rows) {
+    const { title } = ROWS[row.id];
+    const { spread } = figuresOf(row);
+    if (row.peer !== undefined) found.push(`${title}: of ${row.peer}, a peer`);
+    else if (row.rounds.length < BOUNDS.roundsMin) {
+      found.push(`${title}: ${row.rounds.length} rounds are fewer than ${BOUNDS.roundsMin}`);
+    } else if (!(spread <= BOUNDS.spread)) {
+      found.push(`${title}: a spread of ${percent(spread)} is above ${percent(BOUNDS.spread)}`);
+    }
+  }
+  return found;
+}
+
+/** What one look at the machine has found to be above a bound. */
+export function busyIn(look: Look): string[] {
+  const above = (name: string, value: number | undefined, bound: number): string[] =>
+    value === undefined || value <= bound
+      ? []
+      : [`${look.when}: ${name} of ${percent(value)} is above ${percent(bound)}`];
+  if ('load' in look) return above('a load by core', look.load, BOUNDS.load);
+  if ('others' in look) return above('other processes: a use', look.others, BOUNDS.others);
+  return [
+    ...above('a pressure', look.pressure, BOUNDS.pressure),
+    ...above('a use of the processors', look.busy, BOUNDS.busy),
+  ];
+}
+
+export function loadNow(when: string): Look {
+  return { when, load: (loadavg()[0] ?? 0) / availableParallelism() };
+}
+
+/** Waits, and looks at the machine meanwhile. Nothing of a benchmark may run. */
+export async function lookAround(when: string): Promise<Look> {
+  await pause(REST_MS);
+  const [waited, use, at] = [
+    waitedMicros(pressureText()),
+    useOf(text('/proc/stat')),
+    performance.now(),
+  ];
+  await pause(PAUSE_MS);
+  const [waitedNow, useNow] = [waitedMicros(pressureText()), useOf(text('/proc/stat'))];
+  const micros = 1_000 * (performance.now() - at);
+  const pressure =
+    waited === undefined || waitedNow === undefined ? undefined : (waitedNow - waited) / micros;
+  const busy = (useNow.busy - use.busy) / Math.max(1, useNow.all - use.all);
+  return { when, pressure, busy };
+}
+
+/** Of /proc/pressure/cpu: for how long some task has waited. */
+export function waitedMicros(pressure: string): number | undefined {
+  const [, total] = /^some .*\btotal=(\d+)/m.exec(pressure) ?? [];
+  return total === undefined ? undefined : Number(total);
+}
+
+/** Of /proc/stat, in ticks of all processors. Time that a host took away is in use. */
+export function useOf(stat: string): { busy: number; all: number } {
+  const [, ticks = ''] = /^cpu +(.*)$/m.exec(stat) ?? [];
+  // user, nice, system, idle, iowait, irq, softirq, steal; a guest's time is the user's
+  const fields = ticks.split(' ').slice(0, 8).map(Number);
+  const all = fields.reduce((sum, one) => sum + one, 0);
+  return { busy: all - (fields[3] ?? 0) - (fields[4] ?? 0), all };
+}
+
+/**
+ * Processor time of other processes between this call and that of its result, when no process of a
+ * benchmark runs at either. Children that have ended count by their parents, but for what adopts
+ * our own: process 1 and our ancestors.
+ */
+export function othersFrom(when: string): () => Look {
+  const [before, at] = [othersTicks(), performance.now()];
+  return () => {
+    let ticks = 0;
+    for (const [key, used] of othersTicks()) ticks += used - (before.get(key) ?? 0);
+    const seconds = (performance.now() - at) / 1_000;
+    return { when, others: Math.max(0, ticks) / TICKS / seconds / availableParallelism() };
+  };
+}
+
+/** By process: pid and start. */
+function othersTicks(): Map<string, number> {
+  const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const found = all.flatMap((pid) => processOf(Number(pid)) ?? []);
+  const parents = new Map(found.map(({ pid, parent }) => [pid, parent]));
+  const above = new Set([1]);
+  for (let pid = process.pid; pid > 0 && parents.has(pid); pid = parents.get(pid) ?? 0) {
+    above.add(pid);
+  }
+  const others = found.filter(({ pid, isKernels }) => pid !== process.pid && !isKernels);
+  return new Map(
+    others.map(({ pid, start, own, children }) => {
+      return [`${pid} ${start}`, above.has(pid) ? own : own + children];
+    }),
+  );
+}
+
+function processOf(pid: number) {
+  const stat = text(`/proc/${pid}/stat`);
+  if (stat === '') return undefined; // it has just ended
+  // The name is in parentheses and may hold any character.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const parent = Number(fields[1]);
+  const [user = 0, system = 0, usersOf = 0, systemOf = 0] = fields.slice(11, 15).map(Number);
+  const isKernels = pid === 2 || parent === 2;
+  return {
+    pid,
+    parent,
+    start: fields[19],
+    own: user + system,
+    children: usersOf + systemOf,
+    isKernels,
+  };
+}
+
+function pressureText(): string {
+  return text('/proc/pressure/cpu');
+}
+
+/** Empty where the kernel has no such file. */
+function text(path: string): string {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch {
+    return '';
+  }
+}
+
+function percent(part: number): string {
+  return `${(100 * part).toFixed(0)} %`;
+}
