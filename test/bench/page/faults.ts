@@ -29,8 +29,13 @@ export function rowsIn(path: string, name: string): number {
   return (body.match(/^ {2}\[/gm) ?? []).length;
 }
 
+/** Of a whole run and of `npm test`. */
 export function faults(): Fault[] {
-  const attacks = KINDS.flatMap((kind) => kind.attacks);
+  return [...kills(), ...badRequests(), ...others()];
+}
+
+function kills(): Fault[] {
+  const acknowledged = sizesIn('faults/power.test.ts', 'ACKNOWLEDGED_MIN');
   return [
     {
       what: '`kill -9` of the service and of the runner in turn, at random moments under load',
@@ -42,44 +47,62 @@ export function faults(): Fault[] {
     {
       what: '`kill -9` of a core and of a runner, roles apart over mTLS; then of PostgreSQL',
       count: `${sizesIn('faults/machines/kills.test.ts', 'KILLS')}, of each`,
-      fails: 'the same; or another core or runner does not take over',
+      fails: 'one of the same, a handler runs twice, or a killed core ends a session',
       command: `TABERN_TEST_KILLS=50 ${whole('test/faults/machines/kills.test.ts')}`,
     },
     {
-      what: 'cuts of power, on a block device that drops what was not synced (as root)',
+      what: 'cuts of power, on a block device that drops what was not synced; needs root',
       count: sizesIn('faults/power.test.ts', 'ROUNDS'),
-      fails: `one of ${sizesIn('faults/power.test.ts', 'ACKNOWLEDGED_MIN')} or more acknowledged invocations, its event or its delivery is not on the disk`,
+      fails: `of ${acknowledged} or more acknowledged invocations, events and deliveries, one is lost`,
       command: whole('test/faults/power.test.ts'),
     },
+  ];
+}
+
+function badRequests(): Fault[] {
+  const wire = 'gateway/fuzz/wire.test.ts';
+  const slow = ['HEADERS', 'BODIES'].map((name) => sizesIn('gateway/fuzz/slow.test.ts', name));
+  return [
     {
       what: 'random requests for each operation of `/openapi.json`',
       count: sizesIn('gateway/fuzz/rest.test.ts', 'COUNT'),
-      fails:
-        'an answer is not as described, or a 500; a good request beside them fails; memory grows by 50 MiB',
+      fails: 'an answer is not as described; a good request beside them fails; memory grows',
       command: whole('test/gateway/fuzz/rest.test.ts'),
     },
     {
-      what: 'malformed HTTP requests; random bytes; JSON bodies made to break parsers',
-      count: [
-        rowsIn('gateway/fuzz/wire.test.ts', 'WIRES'),
-        sizesIn('gateway/fuzz/wire.test.ts', 'RAW_COUNT'),
-        rowsIn('gateway/fuzz/wire.test.ts', 'JSONS'),
-      ].join(' / '),
-      fails: 'more than one answer, a 500, or the service ends',
-      command: whole('test/gateway/fuzz/wire.test.ts'),
+      what: 'malformed HTTP requests',
+      count: String(rowsIn(wire, 'WIRES')),
+      fails: 'one has another answer than expected, or two',
+      command: whole(`test/${wire}`),
     },
     {
-      what: 'sockets that send headers, and bodies, a byte at a time',
-      count: ['HEADERS', 'BODIES']
-        .map((name) => sizesIn('gateway/fuzz/slow.test.ts', name))
-        .join(' / '),
-      fails: 'one is open after its deadline',
+      what: 'random bytes as HTTP requests',
+      count: sizesIn(wire, 'RAW_COUNT'),
+      fails: 'an answer is 500 or above, or the service ends',
+      command: whole(`test/${wire}`),
+    },
+    {
+      what: 'JSON bodies made to break a parser',
+      count: String(rowsIn(wire, 'JSONS')),
+      fails: 'one has another status than expected',
+      command: whole(`test/${wire}`),
+    },
+    {
+      what: 'sockets that send a header, and a body, a byte a second',
+      count: slow.join(' and '),
+      fails: 'one is open after its deadline, or a good request beside them fails',
       command: whole('test/gateway/fuzz/slow.test.ts'),
     },
+  ];
+}
+
+function others(): Fault[] {
+  const attacks = KINDS.flatMap((kind) => kind.attacks);
+  return [
     {
-      what: 'attacks of published code, pages and builds: [the list](security.md#attacks)',
+      what: 'attacks of published code, of pages and of builds: [the list](security.md#attacks)',
       count: String(attacks.length),
-      fails: 'one of them has another end than the list says',
+      fails: 'one has another end than the list says',
       command: whole('test/runner/attacks'),
     },
     {
@@ -91,7 +114,7 @@ export function faults(): Fault[] {
     {
       what: '`tabern upgrade` under load',
       count: sizesIn('journey/operations/upgrade/load.test.ts', 'UPGRADES'),
-      fails: 'a session, an invocation or a request is lost',
+      fails: 'a session or an accepted invocation is lost',
       command: `TABERN_TEST_UPGRADES=10 ${whole('test/journey/operations/upgrade/load.test.ts')}`,
     },
   ];

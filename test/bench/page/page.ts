@@ -1,13 +1,14 @@
 /**
- * The guide's page "Benchmarks": its prose is written by hand, and holds two generated parts. The
- * figures are those of one run of test/bench/page/bench.ts; what the rows mean, and the fault
- * figures, are written by `npm run reference`.
+ * The guide's page "Benchmarks": its prose is written by hand, and holds generated parts. The
+ * figures are those of one run of test/bench/page/bench.ts; the bounds, what the rows mean, and the
+ * fault figures are written by `npm run reference`.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { figuresOf, ROWS, type Row } from '../support/rows.ts';
 import { faults } from './faults.ts';
 import type { Machine } from './machine.ts';
+import { BOUNDS } from './quiet.ts';
 
 export const PAGE = join(import.meta.dirname, '../../../gateway/web/docs/guide/benchmarks.md');
 
@@ -28,7 +29,8 @@ export function withReference(page: string): string {
   ]);
   const meanings = table(['Row', 'Measured', 'The plain thing'], rows);
   const tests = table(['Fault', 'How often', 'The test fails when', 'Command'], cases);
-  return between(between(page, 'rows', meanings), 'faults', tests);
+  const parts = { bounds: boundsText(), rows: meanings, faults: tests };
+  return Object.entries(parts).reduce((text, [name, part]) => between(text, name, part), page);
 }
 
 /** As on a terminal: columns of the same width. */
@@ -53,6 +55,24 @@ function cellsOf(row: Row): string[] {
   const name = row.peer === undefined ? title : `${title} (${row.peer})`;
   const values = [p50, p95, theirs].map((value) => `${rounded(value)} ${unit}`);
   return [name, ...values, `${ratio.toFixed(2)}x`, `${(100 * spread).toFixed(0)} %`, plain];
+}
+
+function boundsText(): string {
+  const percent = (part: number) => `${100 * part} %`;
+  return table(
+    ['What', 'Bound'],
+    [
+      ['average load of the minute before, by core', String(BOUNDS.load)],
+      [
+        'pressure (`/proc/pressure/cpu`, some) in the pauses before, between and after the parts',
+        percent(BOUNDS.pressure),
+      ],
+      ['use of the processors in these pauses', percent(BOUNDS.busy)],
+      ['use of the processors by others while a part is measured', percent(BOUNDS.others)],
+      ['spread of a row', percent(BOUNDS.spread)],
+      ['rounds, at least', String(BOUNDS.roundsMin)],
+    ],
+  );
 }
 
 function figuresText({ machine, rows, rounds }: Run): string {

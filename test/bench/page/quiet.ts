@@ -14,7 +14,7 @@ export const BOUNDS = {
   busy: 0.1,
   /** The same, by processes that are not the benchmark's, while it measured. */
   others: 0.1,
-  spread: 0.3,
+  spread: 0.5,
   /** With fewer rounds a spread says nothing. */
   roundsMin: 5,
 } as const;
@@ -34,16 +34,20 @@ export type Look =
 /** Why a page of these rows may not be written; empty when it may. */
 export function refusals(looks: readonly Look[], rows: readonly Row[]): string[] {
   const found = looks.flatMap(busyIn);
-  for (const row of rows) {
-    const { title } = ROWS[row.id];
+  const own = rows.filter(({ peer }) => peer === undefined);
+  for (const row of own) {
     const { spread } = figuresOf(row);
-    if (row.peer !== undefined) found.push(`${title}: of ${row.peer}, a peer`);
-    else if (row.rounds.length < BOUNDS.roundsMin) {
-      found.push(`${title}: ${row.rounds.length} rounds are fewer than ${BOUNDS.roundsMin}`);
-    } else if (!(spread <= BOUNDS.spread)) {
-      found.push(`${title}: a spread of ${percent(spread)} is above ${percent(BOUNDS.spread)}`);
-    }
+    if (spread <= BOUNDS.spread) continue;
+    const title = ROWS[row.id].title;
+    found.push(`${title}: a spread of ${percent(spread)} is above ${percent(BOUNDS.spread)}`);
   }
+  const rounds = Math.min(...own.map((row) => row.rounds.length));
+  if (rounds < BOUNDS.roundsMin) found.push(`fewer than ${BOUNDS.roundsMin} rounds`);
+  const lacking = Object.entries(ROWS).filter(([id]) => !own.some((row) => row.id === id));
+  if (lacking.length > 0) {
+    found.push(`not measured: ${lacking.map(([, { title }]) => title).join('; ')}`);
+  }
+  if (own.length < rows.length) found.push('peers ran beside it');
   return found;
 }
 
@@ -105,15 +109,18 @@ export function useOf(stat: string): { busy: number; all: number } {
 export function othersFrom(when: string): () => Look {
   const [before, at] = [othersTicks(), performance.now()];
   return () => {
+    const now = othersTicks();
     let ticks = 0;
-    for (const [key, used] of othersTicks()) ticks += used - (before.get(key) ?? 0);
+    for (const [key, { used }] of now) ticks += used - (before.get(key)?.used ?? 0);
+    // what has ended is in its parent's time, with what it had used before
+    for (const [key, one] of before) if (!now.has(key) && one.isInParent) ticks -= one.used;
     const seconds = (performance.now() - at) / 1_000;
     return { when, others: Math.max(0, ticks) / TICKS / seconds / availableParallelism() };
   };
 }
 
 /** By process: pid and start. */
-function othersTicks(): Map<string, number> {
+function othersTicks(): Map<string, { used: number; isInParent: boolean }> {
   const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   const found = all.flatMap((pid) => processOf(Number(pid)) ?? []);
   const parents = new Map(found.map(({ pid, parent }) => [pid, parent]));
@@ -123,8 +130,9 @@ function othersTicks(): Map<string, number> {
   }
   const others = found.filter(({ pid, isKernels }) => pid !== process.pid && !isKernels);
   return new Map(
-    others.map(({ pid, start, own, children }) => {
-      return [`${pid} ${start}`, above.has(pid) ? own : own + children];
+    others.map(({ pid, parent, start, own, children }) => {
+      const used = above.has(pid) ? own : own + children;
+      return [`${pid} ${start}`, { used, isInParent: !above.has(parent) }];
     }),
   );
 }

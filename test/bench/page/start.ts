@@ -33,7 +33,7 @@ if (import.meta.main) {
   for (const row of await starts({ rounds: ROUNDS, samplesMax: STARTS })) showRow(row);
 }
 
-/** Each start is of the same service, which has run before: its data and compiled code are there. */
+/** Of one service, which has run before: its data and its compiled code are there. */
 export async function starts(effort: Effort): Promise<Row[]> {
   await using stack = await boot({ env: SPARES, isDirect: true });
   await settled(stack.pid); // its key pairs are made

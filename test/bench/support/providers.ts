@@ -1,4 +1,4 @@
-/** Where a benchmark gets its browsers from: this service, a peer, or a Chrome that runs already. */
+/** Where a benchmark has its browsers from: this service, a peer, or a Chrome that runs. */
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { WebSocket } from 'ws';
@@ -63,7 +63,7 @@ function sessionsAt(base: URL): Provider {
   };
 }
 
-/** From the create to the answer of the first command, in milliseconds. Does not wait for the end. */
+/** From the create to the first command's answer, in milliseconds. Does not wait for the end. */
 export async function firstAnswer(provider: Provider): Promise<number> {
   const before = performance.now();
   const { connectUrl, release } = await provider.create();

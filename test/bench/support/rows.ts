@@ -31,8 +31,7 @@ export const ROWS = {
     title: 'create to first answer',
     plain: "Playwright's launch of the same Chrome",
     unit: 'ms',
-    means:
-      'From `POST /v1/sessions` to the answer of the first CDP command, in sequence and without a pause: the session before is still ending.',
+    means: 'From `POST /v1/sessions` to the answer of the first CDP command, 20 without a pause.',
   },
   connect: {
     title: 'create to first answer, beside a connection',
@@ -87,14 +86,13 @@ export const ROWS = {
     title: '10 at once: ready',
     plain: TEN,
     unit: 'ms',
-    means: 'Until the last of ten sessions is connected. All begin together.',
+    means: 'Until the last of ten sessions, with log and recording, is connected.',
   },
   tenWork: {
     title: '10 at once: work',
     plain: TEN,
     unit: 'ms',
-    means:
-      'From then until the last of them has loaded a page of 20 pictures, evaluated 100 times and closed, with log and recording.',
+    means: 'From then until the last has loaded 20 pictures, evaluated 100 times and closed.',
   },
   tenReadyLogged: {
     title: '10 at once: ready, without recording',
