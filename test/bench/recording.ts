@@ -14,7 +14,7 @@ import { launchOne, listen, log } from '../runner/browser/lab.ts';
 import { boot } from '../support/service/stack.ts';
 import { tempDirectory } from '../support/temp.ts';
 import { timed } from './support/figures.ts';
-import { type Named, type Peer, type Provider, sessionsOf, triedBy } from './support/providers.ts';
+import { type Named, type Peer, sessionsOf, triedBy } from './support/providers.ts';
 import { type Effort, type Row, rowOf, showRow } from './support/rows.ts';
 
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/lib/chromium/chromium-headless-shell';
@@ -60,7 +60,7 @@ export async function pages(effort: Effort, peers: readonly Peer[] = []): Promis
   ];
   const opened: { page: Page; provider: Named; row: Row }[] = [];
   for (const { provider, row } of variants) {
-    const page = await triedBy(provider, () => pageOf(provider, parts));
+    const page = await triedBy(provider.name, () => pageOf(provider, parts));
     if (page) opened.push({ page, provider, row });
   }
   let count = 0;
@@ -76,7 +76,7 @@ export async function pages(effort: Effort, peers: readonly Peer[] = []): Promis
     for (let sample = 0; sample < (round < 0 ? 1 : samples); sample += 1) {
       plain.push(...(await load(direct)));
       for (const { page, provider, took } of rounds) {
-        took.push(...((await triedBy(provider, () => load(page))) ?? []));
+        took.push(...((await triedBy(provider.name, () => load(page))) ?? []));
       }
     }
     if (round < 0) continue; // the first rounds warm the caches
@@ -85,13 +85,14 @@ export async function pages(effort: Effort, peers: readonly Peer[] = []): Promis
   return opened.map(({ row }) => row);
 }
 
-async function pageOf(provider: Provider, parts: AsyncDisposableStack): Promise<Page> {
+async function pageOf(provider: Named, parts: AsyncDisposableStack): Promise<Page> {
   const { connectUrl, release } = await provider.create();
   const browser = await chromium.connectOverCDP(connectUrl);
-  parts.defer(async () => {
+  const end = async () => {
     await browser.close();
     await release();
-  });
+  };
+  parts.defer(async () => void (await triedBy(provider.name, end)));
   return browser.contexts()[0]?.pages()[0] ?? (await browser.newPage());
 }
 

@@ -48,7 +48,13 @@ type Used = { cpuMs: number; entries: number; bytes: number; compressed: number 
 type Started = AsyncDisposable & { url: string; used?(): Promise<Used> };
 /** By measure and round: milliseconds each; for pipelined and large calls, how many in a second. */
 type Figures = Record<Measure, number[][]>;
-type Variant = { name: string; client: Client; figures: Figures; used?: Started['used'] };
+type Variant = {
+  name: string;
+  peer?: string;
+  client: Client;
+  figures: Figures;
+  used?: Started['used'];
+};
 type Measure = 'evaluate' | 'pipelined' | 'large' | PageKind;
 type PageKind = 'page' | 'securePage' | 'farPage';
 type Sites = Record<PageKind, string>;
@@ -86,43 +92,45 @@ export async function roundTrips(effort: Effort, peers: readonly Peer[] = []): P
   const straight = parts.use(await startDirect());
   const stack = parts.use(await boot({ isDirect: true }));
   await settled(stack.pid);
-  const [direct, logged, unlogged, ...theirs] = await clients(parts, [
+  const [direct, logged, unlogged] = await clients(parts, [
     ['direct', straight],
     ['with log', await sessionOf(stack, {})],
     ['without log', await sessionOf(stack, { logSession: false })],
-    ...(await opened(parts, peers)),
   ]);
+  const theirs = await clientsOf(parts, peers);
   const all = [direct, logged, unlogged].map((one) => must(one, 'a variant'));
   const { evaluate, pipelined } = measures({ page: '', securePage: '', farPage: '' }, effort);
   await inTurns([...all, ...theirs], Object.entries({ evaluate, pipelined }), effort);
-  const row = (id: RowId, measure: Measure, of: Variant | undefined, peer?: string): Row => {
-    const { figures } = must(of, 'a variant');
+  const row = (id: RowId, measure: Measure, of: Variant | undefined): Row => {
+    const { figures, peer } = must(of, 'a variant');
     const plain = must(direct, 'direct').figures[measure];
     const rounds = figures[measure].map((took, round) => ({ took, plain: plain[round] ?? [] }));
-    return { ...rowOf(id, peer), rounds };
+    return { ...rowOf(id, peer), rounds: rounds.filter(({ took }) => took.length > 0) };
   };
   return [
     row('evaluate', 'evaluate', logged),
     row('evaluateUnlogged', 'evaluate', unlogged),
     row('pipelined', 'pipelined', logged),
     ...theirs.flatMap((one) => [
-      row('evaluate', 'evaluate', one, one.name),
-      row('pipelined', 'pipelined', one, one.name),
+      row('evaluate', 'evaluate', one),
+      row('pipelined', 'pipelined', one),
     ]),
   ];
 }
 
-/** A session of each peer that gives one. */
-async function opened(
-  parts: AsyncDisposableStack,
-  peers: readonly Peer[],
-): Promise<[string, { url: string }][]> {
-  const found: [string, { url: string }][] = [];
+/** A client of a session of each peer that gives one. */
+async function clientsOf(parts: AsyncDisposableStack, peers: readonly Peer[]): Promise<Variant[]> {
+  const found: Variant[] = [];
   for (const peer of peers) {
-    const session = await triedBy(peer, () => peer.create());
-    if (session === undefined) continue;
-    parts.defer(async () => void (await session.release()));
-    found.push([peer.name, { url: session.connectUrl }]);
+    const client = await triedBy(peer.name, async () => {
+      const session = await peer.create();
+      parts.defer(async () => void (await triedBy(peer.name, () => session.release())));
+      return await openClient(session.connectUrl);
+    });
+    if (client === undefined) continue;
+    const end = async () => await client[Symbol.asyncDispose]();
+    parts.defer(async () => void (await triedBy(peer.name, end)));
+    found.push({ name: peer.name, peer: peer.name, client, figures: noFigures() });
   }
   return found;
 }
@@ -140,19 +148,23 @@ async function clients(
   );
 }
 
+type Turn = [measure: string, (client: Client) => Promise<number[]>];
+
 async function inTurns(
   variants: readonly Variant[],
-  turns: readonly [string, (client: Client) => Promise<number[]>][],
+  turns: readonly Turn[],
   { rounds }: Effort,
 ): Promise<void> {
-  for (const { client } of variants) {
-    for (const [, measure] of [...turns, ...turns]) await measure(client); // compiles the code
+  const tried = async ({ peer, client }: Variant, [, measure]: Turn): Promise<number[]> =>
+    (await triedBy(peer, () => measure(client))) ?? [];
+  for (const variant of variants) {
+    for (const turn of [...turns, ...turns]) await tried(variant, turn); // compiles the code
   }
-  for (const [name, measure] of turns) {
+  for (const turn of turns) {
     for (let round = 0; round < rounds; round++) {
-      for (const { client, figures } of variants) {
+      for (const variant of variants) {
         await sleep(REST_MS);
-        figures[name as Measure].push(await measure(client));
+        variant.figures[turn[0] as Measure].push(await tried(variant, turn));
       }
     }
   }

@@ -118,15 +118,15 @@ export async function inARow(effort: Effort, peers: readonly Peer[] = []): Promi
     connect: rowOf('connect', name),
   }));
   try {
-    for (const provider of [...all, connection]) {
-      await triedBy(provider, () => times(provider, WARM_UP_RUNS));
+    for (const provider of [...all, connection] as Named[]) {
+      await triedBy(provider.name, () => times(provider, WARM_UP_RUNS));
     }
     for (let round = 0; round < effort.rounds; round += 1) {
       await settled(stack.pid);
       const launches = await timesOf(launch, Math.min(LAUNCHES, effort.samplesMax));
       const connections = await times(connection, IN_A_ROW);
       for (const [index, provider] of all.entries()) {
-        const took = await triedBy(provider, () => times(provider, IN_A_ROW));
+        const took = await triedBy(provider.name, () => times(provider, IN_A_ROW));
         if (took === undefined) continue;
         rows[index]?.launch.rounds.push({ took, plain: launches });
         rows[index]?.connect.rounds.push({ took, plain: connections });
@@ -161,7 +161,7 @@ export async function atOnce(effort: Effort, peers: readonly Peer[] = []): Promi
   const ten = async (provider: Named, open: Open) => {
     await settled(stack.pid);
     await settled(await stack.runnerPid());
-    return await triedBy(provider, () => tenOf(open, site.url));
+    return await triedBy(provider.name, () => tenOf(open, site.url));
   };
   await ten(unrecorded, connectTo(unrecorded));
   for (let round = 0; round < effort.rounds; round += 1) {

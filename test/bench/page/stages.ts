@@ -34,7 +34,7 @@ export async function stages(effort: Effort, peers: readonly Peer[] = []): Promi
   const rows = all.map(({ name }) => STAGES.map((stage) => ({ stage, row: rowOf(stage, name) })));
   const runs = (count: number) => Math.min(count, effort.samplesMax);
   const timesOf = (provider: Named, count: number) =>
-    triedBy(provider, () => inRuns(() => session(provider, site.url), runs(count)));
+    triedBy(provider.name, () => inRuns(() => session(provider, site.url), runs(count)));
   for (const provider of all) await timesOf(provider, WARM_UP_RUNS);
   for (let round = 0; round < effort.rounds; round += 1) {
     const plain = await inRuns(() => launched(site.url), runs(RUNS));

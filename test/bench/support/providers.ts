@@ -77,9 +77,12 @@ export async function firstAnswer(provider: Provider): Promise<number> {
   return took;
 }
 
-/** What `act` gives; of a peer that fails or takes too long undefined, with the reason printed. */
-export async function triedBy<T>({ name }: Named, act: () => Promise<T>): Promise<T | undefined> {
-  if (name === undefined) return await act();
+/** What `act` gives; of a peer that fails or is too slow undefined, with the reason printed. */
+export async function triedBy<T>(
+  peer: string | undefined,
+  act: () => Promise<T>,
+): Promise<T | undefined> {
+  if (peer === undefined) return await act();
   const late = new AbortController();
   const limit = pause(PEER_LIMIT_MS, undefined, { signal: late.signal }).then(() => {
     throw new Error(`no end within ${PEER_LIMIT_MS} ms`);
@@ -87,7 +90,7 @@ export async function triedBy<T>({ name }: Named, act: () => Promise<T>): Promis
   try {
     return await Promise.race([act(), limit]);
   } catch (error) {
-    console.log(`${name}: ${(error as Error).message}`);
+    console.log(`${peer}: ${(error as Error).message}`);
     return undefined;
   } finally {
     limit.catch(() => undefined); // it is over
