@@ -1,8 +1,9 @@
 /** Whether the machine had nothing else to do: what /proc says, and what refuses a page. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { figuresOf, ROWS, type Row } from '../support/rows.ts';
+import { otherProcesses, ticksBetween } from './others.ts';
 
 /** Beyond one of these the page is not written. */
 export const BOUNDS = {
@@ -102,56 +103,15 @@ export function useOf(stat: string): { busy: number; all: number } {
 }
 
 /**
- * Processor time of other processes between this call and that of its result, when no process of a
- * benchmark runs at either. Children that have ended count by their parents, but for what adopts
- * our own: process 1 and our ancestors.
+ * What other processes use between this call and that of its result. No process of a benchmark runs
+ * at either.
  */
 export function othersFrom(when: string): () => Look {
-  const [before, at] = [othersTicks(), performance.now()];
+  const [before, at] = [otherProcesses(), performance.now()];
   return () => {
-    const now = othersTicks();
-    let ticks = 0;
-    for (const [key, { used }] of now) ticks += used - (before.get(key)?.used ?? 0);
-    // what has ended is in its parent's time, with what it had used before
-    for (const [key, one] of before) if (!now.has(key) && one.isInParent) ticks -= one.used;
     const seconds = (performance.now() - at) / 1_000;
-    return { when, others: Math.max(0, ticks) / TICKS / seconds / availableParallelism() };
-  };
-}
-
-/** By process: pid and start. */
-function othersTicks(): Map<string, { used: number; isInParent: boolean }> {
-  const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  const found = all.flatMap((pid) => processOf(Number(pid)) ?? []);
-  const parents = new Map(found.map(({ pid, parent }) => [pid, parent]));
-  const above = new Set([1]);
-  for (let pid = process.pid; pid > 0 && parents.has(pid); pid = parents.get(pid) ?? 0) {
-    above.add(pid);
-  }
-  const others = found.filter(({ pid, isKernels }) => pid !== process.pid && !isKernels);
-  return new Map(
-    others.map(({ pid, parent, start, own, children }) => {
-      const used = above.has(pid) ? own : own + children;
-      return [`${pid} ${start}`, { used, isInParent: !above.has(parent) }];
-    }),
-  );
-}
-
-function processOf(pid: number) {
-  const stat = text(`/proc/${pid}/stat`);
-  if (stat === '') return undefined; // it has just ended
-  // The name is in parentheses and may hold any character.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const parent = Number(fields[1]);
-  const [user = 0, system = 0, usersOf = 0, systemOf = 0] = fields.slice(11, 15).map(Number);
-  const isKernels = pid === 2 || parent === 2;
-  return {
-    pid,
-    parent,
-    start: fields[19],
-    own: user + system,
-    children: usersOf + systemOf,
-    isKernels,
+    const ticks = ticksBetween(before, otherProcesses());
+    return { when, others: ticks / TICKS / seconds / availableParallelism() };
   };
 }
 

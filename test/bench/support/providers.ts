@@ -90,7 +90,7 @@ export async function triedBy<T>(
   try {
     return await Promise.race([act(), limit]);
   } catch (error) {
-    console.log(`${peer}: ${(error as Error).message}`);
+    console.log(`${peer}: ${(error as Error).message.split('\n', 1)}`);
     return undefined;
   } finally {
     limit.catch(() => undefined); // it is over

@@ -8,6 +8,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { buildGuide } from '../../../gateway/packaging/guide/build.ts';
 import { rowsIn, sizesIn } from '../../bench/page/faults.ts';
+import { otherProcesses, type Process, ticksBetween } from '../../bench/page/others.ts';
 import { PAGE, plainTable, withFigures, withReference } from '../../bench/page/page.ts';
 import {
   BOUNDS,
@@ -111,6 +112,19 @@ test('pressure and use are read from /proc', async () => {
   assert.ok('busy' in look && look.busy >= 0 && look.busy <= 1, JSON.stringify(look));
   const beside = others();
   assert.ok('others' in beside && beside.others >= 0, JSON.stringify(beside));
+});
+
+test('of processes that end in between, only what they used in between counts', () => {
+  const of = (pid: number, parent: number, own: number, children = 0): Process => {
+    return { pid, parent, own, children, start: `${pid}` };
+  };
+  // 20 and its child 30 end: of their 160 ticks, and 5 of a new one, 150 were used before
+  const before = [of(10, 1, 7), of(20, 10, 100), of(30, 20, 50), of(40, 1, 9)];
+  assert.is(ticksBetween(before, [of(10, 1, 8, 165), of(40, 1, 9)]), 16);
+  assert.is(ticksBetween(before, [of(10, 1, 8), of(40, 1, 9)]), 1, 'another one adopted them');
+  assert.is(ticksBetween(before, [...before, of(50, 1, 3, 1)]), 4);
+  assert.is(ticksBetween(before, [{ ...of(40, 1, 2), start: 'later' }]), 2, 'a pid is used again');
+  assert.ok(otherProcesses().every(({ pid }) => pid !== process.pid));
 });
 
 test('a peer is a name and an address, and its failure is not the run’s', async () => {
