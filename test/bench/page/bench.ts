@@ -74,14 +74,20 @@ async function main(): Promise<number> {
   return 0;
 }
 
-/** Adds to the looks what others did meanwhile, and what the machine does afterwards. */
+/**
+ * Adds to the looks what others did meanwhile, and what the machine does afterwards. A part that
+ * fails has no rows, and those of the others are still printed.
+ */
 async function watched(
   name: string,
   act: () => Promise<Row[]>,
   looks: Look[],
 ): Promise<readonly Row[]> {
   const others = othersFrom(`beside ${name}`);
-  const rows = await act();
+  const rows = await act().catch((error: Error) => {
+    console.log(`${name} failed: ${error.stack}`);
+    return [];
+  });
   looks.push(others(), await lookAround(`after ${name}`));
   return rows;
 }
