@@ -52,7 +52,6 @@ const ROW = {
   blocked: 'the runner was blocked',
   unvisited: 'no client and no viewer',
   handoff: 'a handoff ended',
-  releasedLong: '`REQUEST_RELEASE`, and its runner',
   timedOutLong: 'its `timeout` passed, and its runner',
 } as const;
 
@@ -62,7 +61,7 @@ export const SCENES: readonly Scene[] = [
   { rows: [ROW.late], seldom: true, play: late },
   { rows: [ROW.blocked], seldom: true, play: blocked },
   { rows: [ROW.unvisited, ROW.handoff], seldom: true, play: unvisited },
-  { rows: [ROW.releasedLong, ROW.timedOutLong], seldom: true, play: stopped },
+  { rows: [ROW.timedOutLong], seldom: true, play: stopped },
 ];
 
 let starting: Promise<unknown> = Promise.resolve();
@@ -129,17 +128,11 @@ async function withoutRunner(check: Check): Promise<void> {
   await check(ROW.drain, stack, last);
 }
 
-/** The runner stops until core has given the sessions up, and continues. */
+/** The runner stops until core has given the session up, and continues. */
 async function stopped(check: Check): Promise<void> {
   await using stack = await bootInTurn({ env: ENV });
-  const released = await begun(stack, QUIET);
   const timed = await begun(stack, { ...QUIET, timeout: 60 });
-  await whileStopped(stack, async () => {
-    await release(stack, released.session);
-    await ended(stack, released.session);
-    await ended(stack, timed.session);
-  });
-  await check(ROW.releasedLong, stack, released);
+  await whileStopped(stack, () => ended(stack, timed.session));
   await check(ROW.timedOutLong, stack, timed);
 }
 
