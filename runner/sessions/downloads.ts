@@ -8,7 +8,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { DOWNLOAD_MAX_BYTES } from '../../proto/common/limits.ts';
-import { asFault } from '../../proto/rpc/errors.ts';
+import { asFault, Fault } from '../../proto/rpc/errors.ts';
 import type { Chrome } from '../browser/launch.ts';
 import { until } from '../common/abort.ts';
 import { CHUNK_BYTES, uploadBlob } from '../common/blob-upload.ts';
@@ -17,8 +17,11 @@ import type { RunnerContext } from '../common/runner-context.ts';
 import type { Lease } from '../leases/lease.ts';
 import type { OpenComponent } from './session.ts';
 
-/** For one session. Ours: enough for an invoice run or a crawl, too little to fill a disk. */
-const DOWNLOAD_LIMITS = { files: 1_000, bytes: 5 * 1024 ** 3 };
+/**
+ * For one session. Ours: enough for an invoice run or a crawl, too little to fill a disk. `endMs`:
+ * after its end its Chrome waits so long for all uploads together.
+ */
+const DOWNLOAD_LIMITS = { files: 1_000, bytes: 5 * 1024 ** 3, endMs: AWAY_MS };
 /** For one file to core. Ours: 1 GiB over a link of 50 Mbit/s needs 172 s. */
 const TRANSFER_TIMEOUT_MS = 300_000;
 /** Ours: for downloads in progress when their session ends. */
@@ -66,6 +69,8 @@ class Downloads {
   /** One at a time: the link to core is shared. */
   #storing: Promise<void> = Promise.resolve();
   #settled = Promise.withResolvers<void>();
+  /** Aborts when the session has ended for so long that nothing more is sent. */
+  readonly #over = new AbortController();
 
   constructor(chrome: Downloading, options: DownloadsOptions) {
     this.#chrome = chrome;
@@ -107,7 +112,10 @@ class Downloads {
       this.#options.warn(`the download of ${shown(name)} had not ended with the session`);
     }
     this.#begun.clear();
+    const late = new Fault('DEADLINE', 'its session ended too long ago.');
+    const timer = setTimeout(() => this.#over.abort(late), this.#limits.endMs);
     await this.#storing;
+    clearTimeout(timer);
   }
 
   #isFull(more: number): boolean {
@@ -145,7 +153,7 @@ class Downloads {
     const path = join(this.#chrome.dir, 'downloads', stored);
     this.#storing = this.#storing.then(async () => {
       try {
-        await send(path, name, this.#options);
+        await send(path, name, this.#options, this.#over.signal);
       } catch (error) {
         if (this.#options.runner.stopped.aborted) return;
         this.#options.runner.log.warn({ err: error }, 'a download was not stored');
@@ -169,11 +177,16 @@ async function cancel({ pipe }: Downloading, guid: string): Promise<void> {
   );
 }
 
-async function send(path: string, filename: string, options: DownloadsOptions): Promise<void> {
-  const { clients, stopped } = options.runner;
-  const { id: leaseId } = options.lease;
-  const signal = AbortSignal.any([stopped, AbortSignal.timeout(AWAY_MS)]);
-  const call = { ...options.lease.call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
+async function send(
+  path: string,
+  filename: string,
+  { runner, lease }: DownloadsOptions,
+  over: AbortSignal,
+): Promise<void> {
+  const { clients, stopped } = runner;
+  const { id: leaseId } = lease;
+  const signal = AbortSignal.any([stopped, over, AbortSignal.timeout(AWAY_MS)]);
+  const call = { ...lease.call, signal, timeoutMs: TRANSFER_TIMEOUT_MS };
   const content = () => plainContent(path);
   const { blobId } = await uploadBlob(clients, { kind: 'DOWNLOAD', leaseId, content }, call);
   await retryCall(() => clients.runners.addDownload({ leaseId, blobId, filename }, call), signal);

@@ -56,7 +56,7 @@ function keeping(options: Partial<DownloadsOptions> = {}) {
     warn: (message) => warnings.push(message),
     ...options,
   });
-  return { open, kept, warnings };
+  return { open, kept, warnings, clients };
 }
 
 const firstPage = (browser: Browser): Page => must(browser.contexts()[0]?.pages()[0], 'page');
@@ -144,9 +144,35 @@ test('the end of a session waits for a download in progress', async () => {
   );
 });
 
+test('the end of a session waits for all uploads together, not for one after the other', async () => {
+  await using lab = await openLab(HOME);
+  const addDownload = () => Promise.reject(new Fault('CORE_UNAVAILABLE', 'away'));
+  const { clients } = keeping();
+  const runner = testRunner({ clients: { ...clients, runners: { addDownload } }, log });
+  const limits = { files: 9, bytes: 9_000, endMs: 500 };
+  const { open, warnings } = keeping({ runner, limits });
+  const part = await open(lab.chrome);
+  const stored = Promise.withResolvers<void>();
+  let begun = 0;
+  lab.chrome.pipe.onEvent(({ method, params }) => {
+    const isStored = method === 'Browser.downloadProgress' && params['state'] === 'completed';
+    if (isStored && ++begun === 3) stored.resolve();
+  });
+  const browser = await chromium.connectOverCDP(lab.connectUrl);
+  const names = ['a.txt', 'b.txt', 'c.txt'];
+  for (const name of names) await fetchFile(firstPage(browser), name, 'x');
+  await stored.promise;
+  await browser.close();
+  await part.close?.();
+  assert.equal(
+    warnings.toSorted(),
+    names.map((name) => `"${name}" could not be kept: away`),
+  );
+});
+
 test('beyond its limits a session keeps no download, with one warning', async () => {
   await using lab = await openLab(HOME);
-  const { open, kept, warnings } = keeping({ limits: { files: 1, bytes: 1_000 } });
+  const { open, kept, warnings } = keeping({ limits: { files: 1, bytes: 1_000, endMs: LONG_MS } });
   const part = await open(lab.chrome);
   const browser = await chromium.connectOverCDP(lab.connectUrl);
   const page = firstPage(browser);
