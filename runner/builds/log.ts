@@ -9,6 +9,8 @@ const DELAY_MS = 200;
 const LINE_MAX_CHARACTERS = 4_096;
 /** Of one build. Ours: later lines are dropped, and the last line reports that. */
 const LINES_MAX = 10_000;
+/** The same, of their text: core keeps no more, and all of it may wait here for core. */
+const MAX_BYTES = 1 << 20;
 const LAST = { level: 'warn', message: 'the log is too long: the rest is dropped' } as const;
 
 export type Level = 'log' | 'info' | 'warn' | 'error' | 'debug';
@@ -30,14 +32,18 @@ export function openBuildLog(options: {
   const { lease, id, now, log } = options;
   const { add, flush } = openLineLog({ lease, id, log, delayMs: DELAY_MS });
   let count = 0;
+  let bytes = 0;
+  let isFull = false;
   return {
     flush,
     line(level, text) {
       for (const whole of text.split(/\r?\n/)) {
-        if (count > LINES_MAX) return;
+        if (isFull) return;
         const message = whole.slice(0, LINE_MAX_CHARACTERS);
-        add([{ ...(count === LINES_MAX ? LAST : { level, message }), timestamp: now() }]);
         count += 1;
+        bytes += Buffer.byteLength(message);
+        isFull = count > LINES_MAX || bytes > MAX_BYTES;
+        add([{ ...(isFull ? LAST : { level, message }), timestamp: now() }]);
       }
     },
   };

@@ -85,4 +85,15 @@ log(
   },
 );
 
+log('long lines end a log at 1 MiB of text, with the same marker', async () => {
+  const messages: string[] = [];
+  const lines = opened(async (_first, batch) => {
+    messages.push(...batch.map(({ message }) => message));
+  });
+  for (let at = 0; at < 600; at++) lines.line('log', 'é'.repeat(1_024));
+  await lines.flush(never);
+  assert.is(messages.length, 513, '512 lines of 2 KiB, and the marker');
+  assert.is(messages.at(-1), 'the log is too long: the rest is dropped');
+});
+
 log.run();
