@@ -42,9 +42,10 @@ export type ContentOptions = {
 export async function contextWork(
   options: ContentOptions,
   { persist, ...content }: LeasedContext,
+  signal: AbortSignal,
 ): Promise<ContextWork> {
   const { id: contextId, blobId, publicKey } = content;
-  const keys = blobId === null ? Buffer.alloc(0) : await keysOf(options, blobId, content);
+  const keys = blobId === null ? Buffer.alloc(0) : await keysOf(options, blobId, content, signal);
   return { contextId, persist, blobId: blobId ?? undefined, keys, publicKey };
 }
 
@@ -110,7 +111,7 @@ async function checkUpload(
   blob: Stored,
   { content, signal }: { content: ContextContent; signal: AbortSignal },
 ): Promise<void> {
-  const keys = await keysOf(options, blob.id, content);
+  const keys = await keysOf(options, blob.id, content, signal);
   try {
     await using file = await options.files.local(blob, signal);
     await verifyProfile(file.path, keys, { signal });
@@ -124,8 +125,9 @@ async function keysOf(
   { files, sealer }: ContentOptions,
   blobId: string,
   { keyPairId, privateKey }: Pick<ContextContent, 'keyPairId' | 'privateKey'>,
+  signal: AbortSignal,
 ): Promise<Buffer> {
-  const head = await files.head(blobId, PROFILE_HEAD_BYTES);
+  const head = await files.head(blobId, PROFILE_HEAD_BYTES, signal);
   const der = sealer.open(privateKey, privateKeyData(keyPairId));
   const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
   der.fill(0);

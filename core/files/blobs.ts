@@ -25,7 +25,7 @@ export type Blobs = {
   /** Bytes from `start` to `end` (exclusive, greater than start). */
   readRange(blob: Stored, start: number, end: number): AsyncGenerator<Buffer>;
   /** The first bytes, not verified. Throws DATA_CORRUPT when there is no such blob. */
-  head(id: string, maxBytes: number): Promise<Buffer>;
+  head(id: string, maxBytes: number, signal?: AbortSignal): Promise<Buffer>;
   /**
    * The path of a file with the bytes, until disposed, for readers that seek. A copy is verified
    * as `read` does; the file of a data directory is what was written.

@@ -67,10 +67,10 @@ export function runnerService(
       const kind = kindOf(request.kind);
       const { runnerId, instanceId, places } = request;
       const length = Math.min(Math.max(request.max, 1), LEASE_MAX);
-      const take = (max: number) => {
-        const leaseIds = Array.from({ length: Math.min(length, max) }, () => newId());
-        const wanted = { runnerId, instanceId, kind, leaseIds, places, leaseMs, at: now() };
-        return store.leaseWork(wanted);
+      const take = (held: number) => {
+        const leaseIds = Array.from({ length: Math.min(length, LEASE_MAX - held) }, () => newId());
+        const ofRunner = { runnerId, instanceId, kind, places: places && places + held };
+        return store.leaseWork({ ...ofRunner, leaseIds, leaseMs, at: now() });
       };
       const look = () => readableWork(options, take);
       const { work } = await longPoll(store, `work:${kind}`, look, {
@@ -78,11 +78,11 @@ export function runnerService(
         closing: options.closing,
         waitMs: request.waitMs,
         isDone: (found) => found.work.length > 0,
-        againMs: ({ hasMore }) => (hasMore ? 0 : request.waitMs),
+        againMs: (found) => found.againMs ?? request.waitMs,
       });
       // The caller disconnected meanwhile and would never renew the leases.
       if (call.signal.aborted && work.length > 0) {
-        await store.putBackWork(work.map(({ leaseId }) => leaseId));
+        await store.putBackWork({ leaseIds: work.map(({ leaseId }) => leaseId) });
       }
       throwIfOver(call);
       return { work };

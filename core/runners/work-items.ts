@@ -5,6 +5,7 @@
  */
 import type { Log } from '../../proto/common/log.ts';
 import type { ExtensionWork, Work } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import { Fault } from '../../proto/rpc/errors.ts';
 import { type ContentOptions, contextWork } from '../contexts/content.ts';
 import { certificatesOf } from '../files/certificates.ts';
 import { isDamage } from '../files/checked-bytes.ts';
@@ -24,8 +25,12 @@ import type { LeasedWork } from '../store/types/leases.ts';
  * below 48 MiB.
  */
 export const LEASE_MAX = 64;
-/** Ours: no further work is leased for an answer in which work could not be read for so long. */
+/** Ours: the time for what one item needs. A file of a bucket takes a tenth of it. */
 const READ_MS = 1_000;
+/** Ours: no further work is leased for an answer after so long, a part of a lease. */
+const TAKE_MS = 3_000;
+/** Ours: until work that could not be read is tried again. */
+const AGAIN_MS = 2_000;
 
 export type WorkItemOptions = ContentOptions & {
   signingKeys: SigningKeys;
@@ -34,30 +39,29 @@ export type WorkItemOptions = ContentOptions & {
   log: Log;
 };
 
-/** Leases at most so many more. */
-type Take = (max: number) => Promise<LeasedWork[]>;
+/** Leases more, while so many leases are held. */
+type Take = (held: number) => Promise<LeasedWork[]>;
 type Unreadable = { leaseId: string; error: unknown };
 
 /**
  * Leases until some work can be read. Meanwhile the lease of what cannot be read is held, so that
- * the next one is of other work, of another project. Throws the first error when all of it waits.
+ * the next one is of other work, of another project. `againMs`: when there may be more.
  */
 export async function readableWork(
   options: WorkItemOptions,
   take: Take,
-): Promise<{ work: Work[]; hasMore: boolean }> {
-  const endsAt = performance.now() + READ_MS;
+): Promise<{ work: Work[]; againMs?: number }> {
+  const endsAt = performance.now() + TAKE_MS;
   const waiting: Unreadable[] = [];
   try {
     for (;;) {
-      const taken = await take(LEASE_MAX - waiting.length);
+      const taken = await take(waiting.length);
       const { work, unreadable } = await read(options, taken);
       waiting.push(...unreadable);
       const isOver = waiting.length === LEASE_MAX || performance.now() > endsAt;
       if (work.length === 0 && taken.length > 0 && !isOver) continue;
-      const [first] = waiting;
-      if (first && work.length === 0) throw first.error;
-      return { work, hasMore: taken.length > 0 };
+      if (waiting.length > 0) return { work, againMs: AGAIN_MS };
+      return taken.length > 0 ? { work, againMs: 0 } : { work };
     }
   } finally {
     await putBack(options, waiting);
@@ -72,21 +76,27 @@ async function putBack(
   const [first] = waiting;
   if (first === undefined) return;
   log.warn({ err: first.error, count: waiting.length }, 'leased work cannot be read, and waits');
-  await store.putBackWork(waiting.map(({ leaseId }) => leaseId)).catch((err: unknown) => {
+  const leaseIds = waiting.map(({ leaseId }) => leaseId);
+  await store.putBackWork({ leaseIds, isQuiet: true }).catch((err: unknown) => {
     log.warn({ err, count: waiting.length }, 'work that could not be read keeps its lease');
   });
 }
 
-/** Of each by itself: the error of one holds up no other. */
+/** Of each by itself: neither the error of one holds up another, nor its silence. */
 async function read(
   options: WorkItemOptions,
   taken: readonly LeasedWork[],
 ): Promise<{ work: Work[]; unreadable: Unreadable[] }> {
   const open = options.secretValues.opener();
   const unreadable: Unreadable[] = [];
+  const over = new AbortController();
+  const late = Promise.withResolvers<never>();
+  over.signal.onabort = () => late.reject(over.signal.reason);
+  const silence = new Fault('DEADLINE', 'What it needs was not read in time.');
+  const timer = setTimeout(() => over.abort(silence), READ_MS);
   const items = taken.map(async (one) => {
     const ended = (error: unknown) => endDamaged(options, one, error);
-    return await toProto(options, one, open)
+    return await Promise.race([toProto(options, one, { open, signal: over.signal }), late.promise])
       .catch(ended)
       .catch((error: unknown) => {
         unreadable.push({ leaseId: one.leaseId, error });
@@ -94,6 +104,7 @@ async function read(
       });
   });
   const work = (await Promise.all(items)).filter((item) => item !== undefined);
+  clearTimeout(timer);
   return { work, unreadable };
 }
 
@@ -109,14 +120,14 @@ async function endDamaged(
   log.error({ err: error, [`${kind}Id`]: id }, 'a secret of leased work could not be opened');
   const message = lossOf(error);
   const end = { status: 'ERROR', reason: message } as const;
-  logEnd(log, { id: kind === 'session' ? id : work.sessionId, ...end });
-  if (kind === 'session') {
-    await store.completeSession({ leaseId, ...end, proxyBytes: 0, at: now() });
-    return;
-  }
   const cause = { code: 'INTERNAL_ERROR', message } as const;
   const outcome = { kind: 'failure', cause } as const;
-  await store.completeInvocation({ leaseId, outcome, sessionStartedAt: null, at: now() });
+  const hasEnded =
+    kind === 'session'
+      ? await store.completeSession({ leaseId, ...end, proxyBytes: 0, at: now() })
+      : await store.completeInvocation({ leaseId, outcome, sessionStartedAt: null, at: now() });
+  if (hasEnded) logEnd(log, { id: kind === 'session' ? id : work.sessionId, ...end });
+  return undefined;
 }
 
 /** For the user: what could not be opened, never its content. */
@@ -131,7 +142,7 @@ function lossOf(error: unknown): string {
 async function toProto(
   options: WorkItemOptions,
   work: LeasedWork,
-  openSecrets: OpenSecrets,
+  { open, signal }: { open: OpenSecrets; signal: AbortSignal },
 ): Promise<Work> {
   const { signingKeys, secrets } = options;
   const { id, projectId, timeoutMs } = work;
@@ -148,7 +159,7 @@ async function toProto(
     sessionId,
     projectId,
     timeoutMs,
-    context: work.context && (await contextWork(options, work.context)),
+    context: work.context && (await contextWork(options, work.context, signal)),
     extension: first && extensionWork(first),
     moreExtensions: others.map(extensionWork),
     caCertificates: work.certificates.flatMap(certificatesOf),
@@ -161,7 +172,7 @@ async function toProto(
   }
   const { versionId, functionId, functionName, bundleBlobId, bundleSha256, region } = work;
   const owner = { functionId, projectId };
-  const attached = work.secretCount > 0 ? await openSecrets(owner) : [];
+  const attached = work.secretCount > 0 ? await open(owner) : [];
   const invocation = { invocationId: id, versionId, functionName, region };
   const bundle = { bundleBlobId, bundleSha256 };
   const value = {

@@ -28,17 +28,24 @@ type InvocationEnd = {
   /** Of its failure; undefined when its handler returned. */
   code: string | undefined;
   message: string;
+  /** By a user: a handler may throw an error with the same text. */
+  isCancelled: boolean;
   /** Why its browser ended by itself. */
   browserLoss: string | undefined;
 };
 type SessionEnd = { status: 'COMPLETED' | 'TIMED_OUT' | 'ERROR'; reason: string };
 
 /** How the session of an invocation ends. A handler that throws is no failure of its browser. */
-export function endOfInvocation({ code, message, browserLoss }: InvocationEnd): SessionEnd {
+export function endOfInvocation({
+  code,
+  message,
+  isCancelled,
+  browserLoss,
+}: InvocationEnd): SessionEnd {
   if (browserLoss !== undefined) return { status: 'ERROR', reason: browserLoss };
   const { ended, cancelled } = INVOCATION_END_REASONS;
   if (code === undefined || code === 'WORKLOAD_ERROR') {
-    return { status: 'COMPLETED', reason: message === cancelled ? cancelled : ended };
+    return { status: 'COMPLETED', reason: isCancelled ? cancelled : ended };
   }
   return { status: code === 'TIMED_OUT' ? 'TIMED_OUT' : 'ERROR', reason: message };
 }

@@ -49,9 +49,11 @@ export function outcomeOf(said: InvokeOutcome, session: Session, cut: Cut): Outc
 const { shutdown, runnerLost } = END_REASONS;
 const { cancelled, timedOut, notStarted } = INVOCATION_END_REASONS;
 
+const CANCELLED = failure('WORKLOAD_ERROR', cancelled);
+
 /** By cancellation or by the time limit. */
 function cutShort({ released, deadline }: Cut): Outcome {
-  if (released.aborted) return failure('WORKLOAD_ERROR', cancelled);
+  if (released.aborted) return CANCELLED;
   return deadline.aborted ? failure('TIMED_OUT', timedOut) : undefined;
 }
 
@@ -76,7 +78,7 @@ export function browserLossOf(session: Pick<Session, 'lost'> | undefined): strin
 /** How its session has ended. */
 export function sessionEndOf(outcome: Outcome, browserLoss: string | undefined) {
   const { code, message } = outcome?.$case === 'failure' ? outcome.value : SUCCESS;
-  return endOfInvocation({ code, message, browserLoss });
+  return endOfInvocation({ code, message, isCancelled: outcome === CANCELLED, browserLoss });
 }
 
 function failure(

@@ -77,12 +77,12 @@ export async function openObjects({ bucket, spoolDir, log }: Options): Promise<B
       }
       if (bytes !== end - start) throw damaged(blob.id);
     },
-    async head(id, maxBytes) {
+    async head(id, maxBytes, signal) {
       const chunks: Buffer[] = [];
       try {
         const range = { start: 0, end: maxBytes };
         let bytes = 0;
-        for await (const chunk of bytesOf(bucket, keyOf(id), range)) {
+        for await (const chunk of bytesOf(bucket, keyOf(id), range, signal)) {
           chunks.push(chunk);
           bytes += chunk.length;
           if (bytes >= maxBytes) break;
@@ -252,10 +252,12 @@ async function* bytesOf(
   bucket: Bucket,
   key: string,
   range?: { start: number; end: number },
+  signal?: AbortSignal,
 ): AsyncGenerator<Buffer> {
   const idle = new AbortController();
   const stop = () => idle.abort(new DOMException('the bucket sends nothing', 'TimeoutError'));
-  const { body } = await trying(() => bucket.get(key, range, idle.signal));
+  const over = signal ? AbortSignal.any([signal, idle.signal]) : idle.signal;
+  const { body } = await trying(() => bucket.get(key, range, over));
   const reader = must(body, 'the body of an object').getReader();
   try {
     for (;;) {

@@ -20,7 +20,7 @@ import { type EventStatements, emitTransition, invocationEvent, invocationType }
 import type { Queue } from './queue.ts';
 import type { SessionEnd, SessionTransitions } from './sessions/sessions.ts';
 import { type InSteps, known, type Read, type Steps, type Transaction } from './steps.ts';
-import { cutReason, keyMismatch } from './texts.ts';
+import { CANCELLED, cutReason, keyMismatch } from './texts.ts';
 
 type StoredInvocation = Omit<NewInvocation, 'trigger' | 'idempotency'> & {
   expiresAt: number;
@@ -225,7 +225,8 @@ function sessionEnd(
   browserLoss: string | undefined,
 ): Omit<EndedSession, 'id'> {
   const failure = outcome.kind === 'failure' ? outcome.cause : { code: undefined, message: '' };
-  const { status, reason } = endOfInvocation({ ...failure, browserLoss });
+  const isCancelled = outcome.kind === 'failure' && outcome.cause === CANCELLED;
+  const { status, reason } = endOfInvocation({ ...failure, isCancelled, browserLoss });
   return { status, reason: cutReason(reason) };
 }
 

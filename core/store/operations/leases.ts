@@ -137,10 +137,10 @@ export function outcomeOperations(
       }
       return work;
     },
-    *putBackWork(leaseIds) {
+    *putBackWork({ leaseIds, isQuiet }) {
       for (const leaseId of leaseIds) {
         const job = yield* queue.findByLease(leaseId);
-        if (job && (yield* isWaiting(job))) queue.putBack(job);
+        if (job && (yield* isWaiting(job))) queue.putBack(job, { isQuiet });
       }
     },
     *completeInvocation({ leaseId, ...end }) {
@@ -192,7 +192,10 @@ function jobTransitions({ queue, invocations, builds, sessions }: Omit<LeaseDeps
     switch (kind) {
       case 'invocation': {
         const shown = outcomeFor(job, outcome);
-        session = yield* invocations.end({ ...end, outcome: shown, sessionStartedAt: null, late });
+        // also of a cancelled one: its user may have no context and no log of it
+        const browserLoss = cause === RUNNER_LOST ? cause.message : undefined;
+        const unstarted = { sessionStartedAt: null, browserLoss, late };
+        session = yield* invocations.end({ ...end, outcome: shown, ...unstarted });
         break;
       }
       case 'build':

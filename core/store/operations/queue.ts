@@ -150,10 +150,10 @@ export function queueOperations(jobs: QueueStatements, { wake, later }: Transact
     release: ({ id }: Job, at: number): Read<boolean> =>
       jobs.release({ id, at, endBy: at + ENDING_GRACE_MS }),
     /** It waits again, until its old expiry. */
-    putBack({ id, kind, projectId }: Job): void {
+    putBack({ id, kind, projectId }: Job, { isQuiet = false } = {}): void {
       jobs.putBack(id);
       jobs.count(kind, projectId, PUT_BACK);
-      wake(`work:${kind}`);
+      if (!isQuiet) wake(`work:${kind}`);
     },
     /** Its resource has ended. */
     drop({ id, kind, projectId, state }: Job): void {

@@ -33,7 +33,7 @@ function workLocks(tx: Tx): Locks {
     cancelInvocation: ({ id }) => lockJob(id),
     releaseSession: ({ id }) => lockJob(id),
     renewLeases: ({ leaseIds }) => lockLeases(leaseIds),
-    putBackWork: lockLeases,
+    putBackWork: ({ leaseIds }) => lockLeases(leaseIds),
     reportRunner: ({ leaseIds, chunks, lines, recordings }) => {
       const entries = [...chunks, ...lines, ...recordings];
       lockLeases([...leaseIds, ...entries.map(({ leaseId }) => leaseId)]);

@@ -99,8 +99,11 @@ export type LeaseOps = {
       at: number;
     },
   ): LeasedWork[];
-  /** Undoes leases whose caller disconnected before the answer; running work keeps its lease. */
-  putBackWork(leaseIds: string[]): void;
+  /**
+   * Undoes leases whose caller disconnected before the answer, or whose work cannot be read;
+   * running work keeps its lease. With `isQuiet` no poll is woken: it would find the same.
+   */
+  putBackWork(wanted: { leaseIds: string[]; isQuiet?: boolean }): void;
   /**
    * Prolongs the leases that the instance still holds, and returns them. The first renewal moves
    * work to RUNNING; a session is RUNNING after startSession. With `isDraining` the instance leases

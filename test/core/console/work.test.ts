@@ -213,11 +213,14 @@ test('sessions are counted by why they ended', async () => {
     ['ERROR', 'the browser was lost', 'browser_lost'],
     ['COMPLETED', null, 'function'],
     ['ERROR', null, 'function_failed'],
+    ['COMPLETED', 'the invocation was cancelled', 'function'],
+    ['TIMED_OUT', 'the invocation did not end within its time limit', 'function_failed'],
+    ['ERROR', 'The runner was lost.', 'runner_lost'], // by an earlier version
     ['RUNNING', null, 'running'],
     ['PENDING', null, 'pending'],
     ['ERROR', `${'x'.repeat(500)}: y`, 'other'],
   ];
-  db.exec('DELETE FROM sessions WHERE rowid > 10');
+  db.exec('DELETE FROM sessions WHERE rowid > 13');
   const all = reasons.map(([, , label]) => label);
   for (const [n, [status, reason]] of reasons.entries()) {
     db.prepare('UPDATE sessions SET status = ?, end_reason = ? WHERE id = ?').run(

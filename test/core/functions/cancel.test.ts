@@ -30,6 +30,12 @@ async function sessionStatus(app: Booted, id: string) {
   return session?.status;
 }
 
+/** How its session has ended. */
+async function sessionEnd(app: Booted, id: string) {
+  const { session } = await app.clients.sessions.getSession({ id }, app.asProject);
+  return [session?.status, session?.endReason];
+}
+
 async function releases(app: Booted, waitMs = 0): Promise<string[]> {
   const request = { ...HOLDER, knownLeaseIds: [], waitMs };
   return (await app.clients.runners.awaitReleases(request, app.asRunner)).leaseIds;
@@ -61,6 +67,22 @@ test('a cancelled PENDING invocation is FAILED at once, and no runner receives i
   assert.ok(cancelled.endedAt);
   assert.is(await sessionStatus(app, sessionId), 'COMPLETED');
   assert.equal(await app.lease('INVOCATION'), []);
+});
+
+test('a cancelled invocation whose runner is lost has a session that is an ERROR', async () => {
+  await using app = await boot();
+  const { id, sessionId } = await running(app);
+  await cancel(app, id);
+  await app.clients.runners.registerRunner({ ...HOLDER, instanceId: 'second' }, app.asRunner);
+  assert.is((await read(app, id)).cause?.message, CANCELLED.message);
+  assert.equal(await sessionEnd(app, sessionId), ['ERROR', 'the runner was lost']);
+});
+
+test('a handler that throws the words of a cancellation was not cancelled', async () => {
+  await using app = await boot();
+  const { sessionId, leaseId } = await running(app);
+  await complete(app, leaseId, failure('WORKLOAD_ERROR', CANCELLED.message));
+  assert.equal(await sessionEnd(app, sessionId), ['COMPLETED', 'the invocation has ended']);
 });
 
 test('a cancelled offered invocation does not run', async () => {

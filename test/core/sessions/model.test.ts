@@ -104,7 +104,7 @@ async function release(world: World): Promise<void> {
 }
 
 async function putBack(world: World): Promise<void> {
-  await world.bench.store.putBackWork(world.leases.slice(-1));
+  await world.bench.store.putBackWork({ leaseIds: world.leases.slice(-1) });
 }
 
 async function sweep({ bench, at }: World): Promise<void> {

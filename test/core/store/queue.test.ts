@@ -135,7 +135,7 @@ for (const engine of ENGINES) {
     const events = await bench.listen(projectId);
     const status = async () => (await store.getInvocation({ id, projectId }))?.status;
     const [first] = await bench.offer('invocation');
-    await store.putBackWork([first?.leaseId ?? '']);
+    await store.putBackWork({ leaseIds: [first?.leaseId ?? ''] });
     assert.is(await store.findLease(first?.leaseId ?? ''), undefined);
     const [second] = await bench.offer('invocation');
     assert.is(second?.id, id);
@@ -162,7 +162,7 @@ for (const engine of ENGINES) {
     const projectId = await bench.project('p', 1);
     const { id } = await bench.accept(projectId, await bench.publish(projectId));
     const [work] = await bench.lease('invocation');
-    await bench.store.putBackWork([work?.leaseId ?? '']);
+    await bench.store.putBackWork({ leaseIds: [work?.leaseId ?? ''] });
     assert.is((await bench.store.getInvocation({ id, projectId }))?.status, 'RUNNING');
     assert.is((await bench.store.findLease(work?.leaseId ?? ''))?.id, id);
   });

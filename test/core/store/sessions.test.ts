@@ -134,7 +134,7 @@ for (const engine of ENGINES) {
     const { id } = await create(bench, projectId);
     const status = async () => (await store.getSession({ id, projectId }))?.status;
     const [offered] = await bench.lease('session');
-    await store.putBackWork([offered?.leaseId ?? '']);
+    await store.putBackWork({ leaseIds: [offered?.leaseId ?? ''] });
     const [again] = await bench.lease('session');
     assert.is(again?.id, id);
     assert.is((await store.sweepWork({ at: T0 + LEASE_MS + 1, max: 9 })).length, 0);

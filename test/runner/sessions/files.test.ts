@@ -144,7 +144,7 @@ test('the end of a session waits for a download in progress', async () => {
   );
 });
 
-test('the end of a session waits for all uploads together, not for one after the other', async () => {
+test('the end of a session waits for all uploads together', async () => {
   await using lab = await openLab(HOME);
   const addDownload = () => Promise.reject(new Fault('CORE_UNAVAILABLE', 'away'));
   const { clients } = keeping();

@@ -92,12 +92,15 @@ function counter(tx: Tx, { table, where, groups }: Counted): Count {
   };
 }
 
-/** Several reasons have one label. The session of an invocation has no reason of its own. */
+/** Several reasons have one label. Earlier, the session of an invocation had no reason. */
 function labelled({ key, ...same }: ConsoleCount): ConsoleCount {
   const [, status, reason = ''] = /^(\w+):(.*)$/s.exec(key) ?? [];
   if (status === 'PENDING' || status === 'RUNNING') return { ...same, key: status.toLowerCase() };
-  if (reason !== '') return { ...same, key: reasonLabel(reason) };
-  return { ...same, key: status === 'COMPLETED' ? 'function' : 'function_failed' };
+  const label = reasonLabel(reason);
+  return {
+    ...same,
+    key: label === 'function' && status !== 'COMPLETED' ? 'function_failed' : label,
+  };
 }
 
 /** By events, each with all of its deliveries. */

@@ -190,7 +190,7 @@ async function putBack({ store, world, random }: Caller): Promise<void> {
   if (!held) return;
   // renewed work stays leased, and ended work is not leased again
   world.leased.set(held.id, (world.leased.get(held.id) ?? 0) - 1);
-  await store.putBackWork([held.leaseId]);
+  await store.putBackWork({ leaseIds: [held.leaseId] });
 }
 
 async function deliver({ store, core, world }: Caller): Promise<void> {
