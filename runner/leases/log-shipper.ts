@@ -8,7 +8,7 @@ import type { Log } from '../../proto/common/log.ts';
 import { retry } from '../../proto/common/retry.ts';
 import type { LogLines_Line } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { Fault } from '../../proto/rpc/errors.ts';
-import { onAbort } from '../common/abort.ts';
+import { onAbort, until } from '../common/abort.ts';
 import { isRepeatable } from '../common/core-calls.ts';
 import type { Lease } from './lease.ts';
 import type { Sending } from './reported.ts';
@@ -52,7 +52,7 @@ export function openLogShipper(
   /** Sends the entries that wait now; later entries are for the next call. */
   const sendAll = async (): Promise<void> => {
     for (let left = source.count(); left > 0 && source.count() > 0 && !signal.aborted; ) {
-      const { count, send } = await source.next();
+      const { count, send } = await until(source.next(), signal); // it may wait for a disk
       left -= count;
       await retry(() => send({ signal, isUrgent }), {
         ...PAUSES,

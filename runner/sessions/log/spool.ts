@@ -9,12 +9,15 @@ import { join } from 'node:path';
 import { SESSION_LOG_MAX_BYTES } from '../../../proto/common/limits.ts';
 import type { Log } from '../../../proto/common/log.ts';
 import { openShares, type Shares } from '../../../proto/sharing/shares.ts';
+import { until } from '../../common/abort.ts';
 
 /**
  * In bytes on disk, of all sessions of a runner, shared by project. Ours: a single project has half
  * of it, ten times a full log before compression.
  */
 const SPACE_BYTES = 1 << 30;
+/** Ours: a directory of a session is removed in less, unless the disk hangs. */
+const CLOSE_MS = 5_000;
 /** Reserved until the length of a chunk is known. Source: SessionLogChunk of runners.proto. */
 export const RESERVED_BYTES = 1 << 20;
 
@@ -52,6 +55,8 @@ export class Spool {
   #count = 0;
   #size = 0;
   #chunks = 0;
+  /** Bytes of files that were taken and could not be removed. */
+  #left = 0;
   #dir: Promise<string> | undefined;
   /** Chunks are made, stored and taken one at a time: their order is that of their entries. */
   #turn: Promise<unknown> = Promise.resolve();
@@ -95,11 +100,18 @@ export class Spool {
   /** Removes its files; nothing is stored afterwards. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#turn; // a chunk that is being stored
-    while (this.#shift() !== undefined);
+    // a chunk that is being stored; a disk that hangs must not hold up the end of a session
+    const removed = this.#turn.then(() => this.#removeAll());
+    await until(removed, AbortSignal.timeout(CLOSE_MS)).catch((error) => this.#fail(error));
+  }
+
+  async #removeAll(): Promise<void> {
+    for (let one = this.#shift(); one !== undefined; one = this.#shift()) this.#left += one.bytes;
     const dir = await this.#dir?.catch(() => undefined);
     if (dir === undefined) return;
-    await rm(dir, { recursive: true, force: true }).catch((error) => this.#fail(error));
+    await rm(dir, { recursive: true, force: true });
+    this.#options.space.release(this.#options.projectId, this.#left);
+    this.#left = 0;
   }
 
   /** False without room for one more chunk. */
@@ -138,14 +150,12 @@ export class Spool {
     }
   }
 
-  /** The oldest; its room is free again. */
+  /** The oldest; its file is the caller's to remove. */
   #shift(): Stored | undefined {
     const oldest = this.#stored.shift();
     if (oldest === undefined) return undefined;
-    const { projectId, space } = this.#options;
     this.#count -= oldest.count;
     this.#size -= oldest.size;
-    space.release(projectId, oldest.bytes);
     return oldest;
   }
 
@@ -166,15 +176,23 @@ export class Spool {
 
   /** Reads a file and removes it; undefined, and its entries lost, when that fails. */
   async #read({ path, bytes, count }: StoredFile): Promise<Buffer | undefined> {
+    const { projectId, space, onLost } = this.#options;
     try {
       const entries = await readFile(path);
       if (entries.length !== bytes) throw new Error('a part of a log was not stored completely');
-      await rm(path, { force: true }).catch((error) => this.#fail(error)); // `close` tries again
       return entries;
     } catch (error) {
       this.#fail(error);
-      this.#options.onLost(count);
+      onLost(count);
       return undefined;
+    } finally {
+      await rm(path, { force: true }).then(
+        () => space.release(projectId, bytes),
+        (error: unknown) => {
+          this.#left += bytes; // until `close` has removed it
+          this.#fail(error);
+        },
+      );
     }
   }
 

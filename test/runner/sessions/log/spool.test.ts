@@ -207,6 +207,21 @@ test('a chunk that cannot be read is reported as lost, and the next one follows'
   await spool.close();
 });
 
+test('a file that cannot be removed counts until the close has removed it', async () => {
+  await using dir = tempDirectory();
+  const space = openShares(99 * MIB);
+  const { fill, next, spool, lost } = openBench({ runDir: dir.path, space, due: 2 });
+  await fill();
+  const [own = ''] = readdirSync(dir.path);
+  const file = join(dir.path, own, must(filesOf(dir.path).sort()[0], 'a file'));
+  rmSync(file);
+  mkdirSync(file); // neither read nor removed as a file
+  assert.is(await next(), 2);
+  assert.equal([lost, space.heldBy('p')], [[2], BYTES]);
+  await spool.close();
+  assert.equal([readdirSync(dir.path), space.heldBy('p')], [[], 0]);
+});
+
 test('what a killed runner has left is removed when a runner starts', async () => {
   await using root = tempDirectory();
   const runDir = join(root.path, `${process.pid}-1`); // of another process with this id
