@@ -7,12 +7,13 @@ export type Process = {
   parent: number;
   start: string;
   own: number;
-  children: number;
+  /** Undefined when our own processes may be among them. */
+  children: number | undefined;
 };
 
 /**
  * All but this one and the kernel's. Those that adopt our own processes, which are process 1 and
- * our ancestors, have no children here.
+ * our ancestors, have no time of children here.
  */
 export function otherProcesses(): Process[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
@@ -22,7 +23,7 @@ export function otherProcesses(): Process[] {
   for (let pid = process.pid; pid > 0; pid = parents.get(pid) ?? 0) adopt.add(pid);
   return all
     .filter(({ pid, parent }) => pid !== process.pid && pid !== 2 && parent !== 2)
-    .map((one) => (adopt.has(one.pid) ? { ...one, children: 0 } : one));
+    .map((one) => (adopt.has(one.pid) ? { ...one, children: undefined } : one));
 }
 
 /**
@@ -37,12 +38,14 @@ export function ticksBetween(before: readonly Process[], now: readonly Process[]
   for (const one of before.filter((each) => !alive.has(keyOf(each)))) {
     let parent = byPid.get(one.parent);
     while (parent && !alive.has(keyOf(parent))) parent = byPid.get(parent.parent);
-    if (parent) ended.set(parent.pid, (ended.get(parent.pid) ?? 0) + one.own + one.children);
+    if (parent) ended.set(parent.pid, (ended.get(parent.pid) ?? 0) + one.own + (one.children ?? 0));
   }
   let ticks = 0;
   for (const one of now) {
-    const { own = 0, children = 0 } = earlier.get(keyOf(one)) ?? {};
+    const { own, children } = earlier.get(keyOf(one)) ?? { own: 0, children: 0 };
     ticks += one.own - own;
+    // an ancestor that ended has left its children's time to its parent, which was one, too
+    if (children === undefined || one.children === undefined) continue;
     ticks += Math.max(0, one.children - children - (ended.get(one.pid) ?? 0));
   }
   return ticks;

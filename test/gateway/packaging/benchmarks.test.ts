@@ -124,6 +124,8 @@ test('of processes that end in between, only what they used in between counts', 
   assert.is(ticksBetween(before, [of(10, 1, 8), of(40, 1, 9)]), 1, 'another one adopted them');
   assert.is(ticksBetween(before, [...before, of(50, 1, 3, 1)]), 4);
   assert.is(ticksBetween(before, [{ ...of(40, 1, 2), start: 'later' }]), 2, 'a pid is used again');
+  const shell = { ...of(40, 1, 9), children: undefined };
+  assert.is(ticksBetween([shell], [of(40, 1, 10, 900)]), 1, 'it was our ancestor before');
   assert.ok(otherProcesses().every(({ pid }) => pid !== process.pid));
 });
 
