@@ -5,7 +5,6 @@
  */
 import type { Log } from '../../proto/common/log.ts';
 import type { ExtensionWork, Work } from '../../proto/gen/tabern/v1/runners.pb.ts';
-import { Fault } from '../../proto/rpc/errors.ts';
 import { type ContentOptions, contextWork } from '../contexts/content.ts';
 import { certificatesOf } from '../files/certificates.ts';
 import { isDamage } from '../files/checked-bytes.ts';
@@ -25,10 +24,10 @@ import type { LeasedWork } from '../store/types/leases.ts';
  * below 48 MiB.
  */
 export const LEASE_MAX = 64;
-/** Ours: the time for what one item needs. A file of a bucket takes a tenth of it. */
-const READ_MS = 1_000;
+/** Ours: for the contexts of one answer, of which a bucket sends each in a tenth of a second. */
+const READ_MS = 3_000;
 /** Ours: no further work is leased for an answer after so long, a part of a lease. */
-const TAKE_MS = 3_000;
+const TAKE_MS = 5_000;
 /** Ours: until work that could not be read is tried again. */
 const AGAIN_MS = 2_000;
 
@@ -89,14 +88,10 @@ async function read(
 ): Promise<{ work: Work[]; unreadable: Unreadable[] }> {
   const open = options.secretValues.opener();
   const unreadable: Unreadable[] = [];
-  const over = new AbortController();
-  const late = Promise.withResolvers<never>();
-  over.signal.onabort = () => late.reject(over.signal.reason);
-  const silence = new Fault('DEADLINE', 'What it needs was not read in time.');
-  const timer = setTimeout(() => over.abort(silence), READ_MS);
+  const signal = AbortSignal.timeout(READ_MS);
   const items = taken.map(async (one) => {
     const ended = (error: unknown) => endDamaged(options, one, error);
-    return await Promise.race([toProto(options, one, { open, signal: over.signal }), late.promise])
+    return await toProto(options, one, { open, signal })
       .catch(ended)
       .catch((error: unknown) => {
         unreadable.push({ leaseId: one.leaseId, error });
@@ -104,7 +99,6 @@ async function read(
       });
   });
   const work = (await Promise.all(items)).filter((item) => item !== undefined);
-  clearTimeout(timer);
   return { work, unreadable };
 }
 
