@@ -145,6 +145,15 @@ test('of an object without an end, only the head is read', async () => {
   assert.is((await app.blobs.head(BLOB.id, 100)).length, 100);
 });
 
+test('a head is given up when its caller does, before and in the answer', async () => {
+  const begin: Answer = (_, response) => void response.writeHead(206).write('x');
+  for (const answer of [() => undefined, begin]) {
+    await using server = await open(answer);
+    const head = server.blobs.head(BLOB.id, 9, AbortSignal.timeout(SHORT_MS));
+    assert.is((await faultOf(head)).reason, 'BLOBS_UNAVAILABLE');
+  }
+});
+
 test('a copy of an object with other bytes of that size is DATA_CORRUPT', async () => {
   const other = Buffer.from(TEXT).reverse();
   await using app = await open((_, response) => void response.end(other));
