@@ -81,7 +81,7 @@ async function putBack(
   });
 }
 
-/** Of each by itself: neither the error of one holds up another, nor its silence. */
+/** The error of one holds up no other; a silent bucket holds up the answer for READ_MS. */
 async function read(
   options: WorkItemOptions,
   taken: readonly LeasedWork[],
