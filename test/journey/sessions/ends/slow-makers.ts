@@ -19,6 +19,7 @@ import {
   create,
   type Made,
   marked,
+  POLL_MS,
   release,
   type Session,
 } from './tables.ts';
@@ -147,10 +148,14 @@ async function whileStopped(stack: Stack, act: () => Promise<void>): Promise<voi
 }
 
 async function ended(stack: Stack, { id }: Session): Promise<void> {
-  await until(async () => {
-    const { status } = await stack.call<Session>(`/v1/sessions/${id}`);
-    return status !== 'RUNNING';
-  }, GIVEN_UP_MS);
+  await until(
+    async () => {
+      const { status } = await stack.call<Session>(`/v1/sessions/${id}`);
+      return status !== 'RUNNING';
+    },
+    GIVEN_UP_MS,
+    POLL_MS,
+  );
 }
 
 /** For ever: its lease thread ends the process. */

@@ -11,6 +11,8 @@ import type { Stack } from '../../../support/service/stack.ts';
 const GUIDE = new URL('../../../../gateway/web/docs/guide/sessions.md', import.meta.url);
 /** Some minutes, on a busy machine. */
 const ENDED_MS = 420_000;
+/** Each look is a line of the log, of which a stack keeps 4 MiB. */
+export const POLL_MS = 250;
 
 /** The cells of a row: the cause and what follows from it. */
 export type Row = [cause: string, ...cells: string[]];
@@ -61,10 +63,14 @@ export async function checkEnd(
   [cause, status = '', reason = '', close = '']: Row,
   { session, closed }: Made,
 ): Promise<void> {
-  const ended = await until(async () => {
-    const now = await call<Session>(`/v1/sessions/${session.id}`);
-    return now.status !== 'RUNNING' && now.status !== 'PENDING' && now;
-  }, ENDED_MS);
+  const ended = await until(
+    async () => {
+      const now = await call<Session>(`/v1/sessions/${session.id}`);
+      return now.status !== 'RUNNING' && now.status !== 'PENDING' && now;
+    },
+    ENDED_MS,
+    POLL_MS,
+  );
   is(ended.status, status, `${cause}: ${ended.endReason}`);
   match(String(ended.endReason), cell(reason), cause);
   const heard = await closed;
