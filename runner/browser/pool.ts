@@ -8,7 +8,7 @@ import { openSemaphore } from '../../proto/sharing/semaphore.ts';
 import { openPages } from './cdp/pages.ts';
 import type { Engine } from './find.ts';
 import type { Chrome, LaunchOptions } from './launch.ts';
-import { Spares } from './spares.ts';
+import { Spares, type SparesOptions } from './spares.ts';
 
 export type TakeOptions = Pick<
   LaunchOptions,
@@ -31,10 +31,16 @@ export type ChromePool = {
   close(): Promise<void>;
 };
 
+/** By default as many after a burst as always. */
+type Stock = Pick<SparesOptions, 'count' | 'burstKeptMs' | 'room'> & {
+  engine: Engine['kind'];
+  most?: number | undefined;
+};
+
 type PoolOptions = {
   launch: (options: TakeOptions) => Promise<Chrome>;
   /** Started Chromes kept per engine, beside the taken ones; at least one entry. */
-  spares: readonly { engine: Engine['kind']; count: number }[];
+  spares: readonly Stock[];
   /** Chromes taken at once. */
   max: number;
   log: Log;
@@ -65,8 +71,14 @@ export function openChromePool({ launch, spares, max, log }: PoolOptions): Chrom
       starting.delete(started);
     }
   };
-  const opened = spares.map(({ engine, count }) => {
-    const options = { start: () => start({ engine }), count, log, closing: closing.signal };
+  const opened = spares.map(({ engine, most = 0, ...stock }) => {
+    const options = {
+      ...stock,
+      most,
+      start: () => start({ engine }),
+      log,
+      closing: closing.signal,
+    };
     return [engine, new Spares(options)] as const;
   });
   const sparesOf = (options: TakeOptions): Spares | undefined => {

@@ -4,9 +4,14 @@
  * longest. A dead spare is replaced. A failed start rejects a waiting session only if no other
  * start is in progress for it. After a failure, spares are not refilled for a pause, which doubles
  * with each failure.
+ *
+ * The stock follows bursts: each session that found no spare adds one to it, up to a limit, until
+ * no session has needed it for a while. Spares of a burst start one at a time, while the processors
+ * have room.
  */
 import type { Log } from '../../proto/common/log.ts';
 import { pause } from '../../proto/common/pause.ts';
+import { cpuRoom } from '../common/cpu-room.ts';
 import type { Chrome } from './launch.ts';
 
 /**
@@ -15,14 +20,22 @@ import type { Chrome } from './launch.ts';
  * two busy cores).
  */
 const REFILL_AFTER_MS = 150;
+/** Ours: how long the spares of a burst are kept after the last session that needed them. */
+const BURST_KEPT_MS = 300_000;
 /** Between a failed start and the next refill. */
 const PAUSE_MIN_MS = 1_000;
 const PAUSE_MAX_MS = 30_000;
 
-type SparesOptions = {
+export type SparesOptions = {
   start(): Promise<Chrome>;
-  /** Number of spares to keep. */
+  /** Number of spares that are always kept. */
   count: number;
+  /** The most that are kept after bursts; less than `count`: no more than `count`. */
+  most: number;
+  /** By default BURST_KEPT_MS. */
+  burstKeptMs?: number | undefined;
+  /** Waits before a spare of a burst is started. By default cpuRoom. */
+  room?: ((signal: AbortSignal) => Promise<void>) | undefined;
   log: Log;
   /** Aborts when no more Chromes may be started. */
   closing: AbortSignal;
@@ -35,11 +48,16 @@ export class Spares {
   #starting = 0;
   #pauseMs = PAUSE_MIN_MS;
   #isPaused = false;
-  #count: number;
+  /** Spares to keep now. */
+  #target: number;
+  #isRetired = false;
+  #isGrowing = false;
+  /** Pending while the stock is larger than `count`. */
+  #burst: NodeJS.Timeout | undefined;
 
   constructor(options: SparesOptions) {
     this.#options = options;
-    this.#count = options.count;
+    this.#target = options.count;
     this.#fill();
   }
 
@@ -47,6 +65,7 @@ export class Spares {
   async next(signal: AbortSignal): Promise<Chrome> {
     const spare = this.#warm.shift();
     const waiter = Promise.withResolvers<Chrome>();
+    this.#follow(spare === undefined);
     if (spare) {
       waiter.resolve(spare);
       setTimeout(() => this.#fill(), REFILL_AFTER_MS).unref();
@@ -65,15 +84,47 @@ export class Spares {
 
   /** Ends the spares and keeps none; a later session waits for the start of its own. */
   retire(): void {
-    this.#count = 0;
-    for (const spare of this.#warm.splice(0)) void spare.close();
+    this.#isRetired = true;
+    this.#keepOnly(0);
+  }
+
+  /** Adds to the stock when a session found none; notes when it needed more than `count`. */
+  #follow(isMissed: boolean): void {
+    const { count, most, burstKeptMs = BURST_KEPT_MS } = this.#options;
+    if (this.#isRetired || count === 0 || most <= count) return;
+    if (isMissed) this.#target = Math.min(this.#target + 1, most);
+    const isNeeded = isMissed || this.#target - this.#warm.length > count;
+    if (!isNeeded) return;
+    clearTimeout(this.#burst);
+    this.#burst = setTimeout(() => this.#keepOnly(count), burstKeptMs).unref();
+  }
+
+  #keepOnly(count: number): void {
+    clearTimeout(this.#burst);
+    this.#target = count;
+    for (const spare of this.#warm.splice(count)) void spare.close();
   }
 
   #fill(): void {
-    const { closing } = this.#options;
-    const missing = this.#isPaused ? 0 : this.#count - this.#warm.length;
+    const { closing, count } = this.#options;
+    const kept = Math.min(count, this.#target);
+    const missing = this.#isPaused ? 0 : kept - this.#warm.length;
     const wanted = this.#waiting.length + Math.max(0, missing);
     while (!closing.aborted && this.#starting < wanted) void this.#startOne();
+    if (!this.#isGrowing) void this.#grow();
+  }
+
+  /** Starts the spares of a burst, one after the other. */
+  async #grow(): Promise<void> {
+    const { closing, room = cpuRoom } = this.#options;
+    const isWanted = (): boolean =>
+      !closing.aborted && !this.#isPaused && this.#warm.length + this.#starting < this.#target;
+    this.#isGrowing = true;
+    while (isWanted()) {
+      await room(closing);
+      if (isWanted() && this.#waiting.length === 0) await this.#startOne();
+    }
+    this.#isGrowing = false;
   }
 
   async #startOne(): Promise<void> {
@@ -93,7 +144,7 @@ export class Spares {
   #offer(chrome: Chrome): void {
     const waiter = this.#waiting.shift();
     if (waiter) waiter.resolve(chrome);
-    else if (this.#warm.length < this.#count) this.#keep(chrome);
+    else if (this.#warm.length < this.#target) this.#keep(chrome);
     else void chrome.close(); // no session waits for it any more
   }
 

@@ -1,5 +1,6 @@
 /** Opens what a runner uses of its machine: a sandbox, Chromes, function hosts, the encoder. */
 import { statSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Log } from '../../proto/common/log.ts';
 import type { Metrics } from '../../proto/common/metrics.ts';
@@ -34,6 +35,11 @@ export class OperatorError extends Error {
 
 /** Opens private addresses to pages and handlers (proto/common/settings/table.ts). */
 const ALLOW_SETTING = 'TABERN_BROWSER_ALLOW_CIDRS';
+
+/** Of a Chrome with a blank page. Measured (gateway/web/docs/guide/sizing.md). */
+const BLANK_CHROME_BYTES = 155 * 2 ** 20;
+/** Ours: the part of the memory that the spares of a burst may take. */
+const SPARES_PART = 0.25;
 
 /** Chrome's jail sends its listening socket over a channel that only Node has. */
 const NO_JAIL_UNDER_DENO =
@@ -186,14 +192,25 @@ function buildMsOf({ program }: Engine, cacheDir: string): number {
 
 /** The spares of invocations, then those of sessions; one entry when both use one engine. */
 function sparesOf({ invocations, sessions }: Engines, config: Config) {
-  const { chromeSpares, sessionSpares } = config;
+  const { chromeSpares, sessionSpares, invocationsMax, sessionsMax } = config;
+  const stock = (engine: Engine, count: number, atOnce: number) => ({
+    engine: engine.kind,
+    count,
+    most: Math.min(config.sparesMax ?? sparesInMemory(), atOnce),
+  });
   if (invocations === sessions) {
-    return [{ engine: invocations.kind, count: chromeSpares + sessionSpares }];
+    return [stock(sessions, chromeSpares + sessionSpares, invocationsMax + sessionsMax)];
   }
   return [
-    { engine: invocations.kind, count: chromeSpares },
-    { engine: sessions.kind, count: sessionSpares },
+    stock(invocations, chromeSpares, invocationsMax),
+    stock(sessions, sessionSpares, sessionsMax),
   ];
+}
+
+/** So many blank Chromes fit into the part of the memory that spares may take. */
+function sparesInMemory(): number {
+  const bytes = Math.min(totalmem(), process.constrainedMemory() || Infinity);
+  return Math.floor((bytes * SPARES_PART) / BLANK_CHROME_BYTES);
 }
 
 async function probe(

@@ -308,6 +308,12 @@ const TABLE = {
   CHROME: text(RUNNER, 'path of a Chrome or Chromium; found when absent'),
   CHROME_SPARES: spares('browsers started in advance for invocations', '2'),
   SESSION_SPARES: spares('browsers started in advance for sessions', '1'),
+  SPARES_MAX: integer(
+    RUNNER,
+    'browsers kept ready for five minutes after sessions have waited for one, at most; as many ' +
+      'as fit into a quarter of the memory when absent',
+    { range: [0, 256] },
+  ),
   HOST_SPARES: spares('function hosts started in advance while functions are in use', '1'),
   INVOCATIONS_MAX: atOnce('concurrent invocations of a runner', '4'),
   SESSIONS_MAX: atOnce(

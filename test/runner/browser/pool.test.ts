@@ -86,6 +86,90 @@ pool('a spare is ready, used once, and replaced', async () => {
   assert.ok(made.every(({ isGone }) => isGone));
 });
 
+/** Takes a Chrome and ends it, as often as asked, and returns the ids. */
+async function takenInARow(chromes: ReturnType<typeof openChromePool>, count: number) {
+  const ids: string[] = [];
+  while (ids.length < count) {
+    const chrome = await chromes.take({}, never);
+    ids.push(chrome.id);
+    await chrome.close();
+  }
+  return ids;
+}
+
+const alive = (made: readonly Made[]) => made.filter(({ isGone }) => !isGone).length;
+
+pool('sessions that found no spare make the stock larger, up to its most', async () => {
+  const { made, launch } = factory();
+  const stock = { engine: 'headless-shell', count: 1, most: 4, room: async () => {} } as const;
+  const chromes = openChromePool({ launch, spares: [stock], max: 9, log });
+  await until(() => made.length === 1, 'a spare');
+  const first = [chromes.take({}, never), chromes.take({}, never), chromes.take({}, never)];
+  for (const chrome of await Promise.all(first)) await chrome.close();
+  await until(() => alive(made) === 3, 'one more for each of the two that waited');
+  const second = Array.from({ length: 6 }, () => chromes.take({}, never));
+  for (const chrome of await Promise.all(second)) await chrome.close();
+  await until(() => alive(made) === 4, 'the most');
+  const count = made.length;
+  const ready = made.filter(({ isGone }) => !isGone).map(({ id }) => id);
+  assert.equal(await takenInARow(chromes, 4), ready, 'nobody waits for a start');
+  await until(() => alive(made) === 4 && made.length === count + 4, 'the most again');
+  await chromes.close();
+  assert.is(alive(made), 0);
+});
+
+pool('a spare of a burst starts when the processors have room, and no session waits', async () => {
+  const { made, launch } = factory();
+  const asked: PromiseWithResolvers<void>[] = [];
+  const room = async () => {
+    const one = Promise.withResolvers<void>();
+    asked.push(one);
+    await one.promise;
+  };
+  const stock = { engine: 'headless-shell', count: 1, most: 4, room } as const;
+  const chromes = openChromePool({ launch, spares: [stock], max: 9, log });
+  await until(() => made.length === 1, 'a spare');
+  for (const one of [chromes.take({}, never), chromes.take({}, never)]) await (await one).close();
+  await until(() => asked.length === 1 && alive(made) === 1, 'the usual spare needs no room');
+  asked[0]?.resolve();
+  await until(() => alive(made) === 2, 'a spare of the burst');
+  await chromes.close();
+});
+
+pool('a burst is over when nobody has needed its spares for a while', async () => {
+  const { made, launch } = factory();
+  const ready = async () => {};
+  const stock = { engine: 'headless-shell', count: 1, most: 9, room: ready, burstKeptMs: 2_000 };
+  const chromes = openChromePool({
+    launch,
+    spares: [{ ...stock, engine: 'chromium' }],
+    max: 9,
+    log,
+  });
+  await until(() => made.length === 1, 'a spare');
+  const burst = await Promise.all([1, 2, 3].map(() => chromes.take({}, never)));
+  for (const chrome of burst) await chrome.close();
+  await until(() => alive(made) === 3, 'the stock of the burst');
+  await until(() => alive(made) === 1, 'the usual stock');
+  await chromes.close();
+});
+
+pool('a runner that drains keeps no spare of a burst, nor starts one', async () => {
+  const { made, launch } = factory();
+  const stock = { engine: 'headless-shell', count: 1, most: 4, room: async () => {} } as const;
+  const chromes = openChromePool({ launch, spares: [stock], max: 9, log });
+  await until(() => made.length === 1, 'a spare');
+  const burst = await Promise.all([1, 2, 3].map(() => chromes.take({}, never)));
+  for (const chrome of burst) await chrome.close();
+  await until(() => alive(made) === 3, 'the stock of the burst');
+  chromes.retire();
+  assert.is(alive(made), 0);
+  const last = await chromes.take({}, never);
+  await last.close();
+  assert.is(alive(made), 0);
+  await chromes.close();
+});
+
 pool('a session with a profile gets a Chrome of its own', async () => {
   const { made, launch } = factory();
   const chromes = openChromePool({
