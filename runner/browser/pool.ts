@@ -39,7 +39,10 @@ type Stock = Pick<SparesOptions, 'count' | 'burstKeptMs' | 'room'> & {
 
 type PoolOptions = {
   launch: (options: TakeOptions) => Promise<Chrome>;
-  /** Started Chromes kept per engine, beside the taken ones; at least one entry. */
+  /**
+   * Started Chromes kept per engine, beside the taken ones; at least one entry. The last is started
+   * first.
+   */
   spares: readonly Stock[];
   /** Chromes taken at once. */
   max: number;
@@ -81,6 +84,10 @@ export function openChromePool({ launch, spares, max, log }: PoolOptions): Chrom
     };
     return [engine, new Spares(options)] as const;
   });
+  const begin = async (): Promise<void> => {
+    for (const [, stock] of opened.toReversed()) await stock.begin();
+  };
+  void begin();
   const sparesOf = (options: TakeOptions): Spares | undefined => {
     const { engine = spares[0]?.engine, ...own } = options;
     const isDefault = Object.values(own).every((value) => value === undefined);

@@ -6,8 +6,7 @@
  * with each failure.
  *
  * The stock follows bursts: each session that found no spare adds one to it, up to a limit, until
- * no session has needed it for a while. Spares of a burst start one at a time, while the processors
- * have room.
+ * no session has needed it for a while.
  */
 import type { Log } from '../../proto/common/log.ts';
 import { pause } from '../../proto/common/pause.ts';
@@ -20,6 +19,8 @@ import type { Chrome } from './launch.ts';
  * two busy cores).
  */
 const REFILL_AFTER_MS = 150;
+/** Ours: more spares than these start one at a time, while the processors have room. */
+const USUAL_MAX = 2;
 /** Ours: how long the spares of a burst are kept after the last session that needed them. */
 const BURST_KEPT_MS = 300_000;
 /** Between a failed start and the next refill. */
@@ -34,7 +35,7 @@ export type SparesOptions = {
   most: number;
   /** By default BURST_KEPT_MS. */
   burstKeptMs?: number | undefined;
-  /** Waits before a spare of a burst is started. By default cpuRoom. */
+  /** Waits before one of more than USUAL_MAX spares is started. By default cpuRoom. */
   room?: ((signal: AbortSignal) => Promise<void>) | undefined;
   log: Log;
   /** Aborts when no more Chromes may be started. */
@@ -50,6 +51,7 @@ export class Spares {
   #isPaused = false;
   /** Spares to keep now. */
   #target: number;
+  #hasBegun = false;
   #isRetired = false;
   #isGrowing = false;
   /** Pending while the stock is larger than `count`. */
@@ -58,6 +60,12 @@ export class Spares {
   constructor(options: SparesOptions) {
     this.#options = options;
     this.#target = options.count;
+  }
+
+  /** Starts the first spare, then the others. Settles when the first has started or failed. */
+  async begin(): Promise<void> {
+    if (this.#target > 0) await this.#startOne();
+    this.#hasBegun = true;
     this.#fill();
   }
 
@@ -107,18 +115,22 @@ export class Spares {
 
   #fill(): void {
     const { closing, count } = this.#options;
-    const kept = Math.min(count, this.#target);
-    const missing = this.#isPaused ? 0 : kept - this.#warm.length;
+    const missing = this.#mayStart() ? Math.min(count, USUAL_MAX) - this.#warm.length : 0;
     const wanted = this.#waiting.length + Math.max(0, missing);
     while (!closing.aborted && this.#starting < wanted) void this.#startOne();
     if (!this.#isGrowing) void this.#grow();
   }
 
-  /** Starts the spares of a burst, one after the other. */
+  /** Whether a Chrome may be started for which no session waits. */
+  #mayStart(): boolean {
+    return this.#hasBegun && !this.#isRetired && !this.#isPaused && !this.#options.closing.aborted;
+  }
+
+  /** Starts the other spares, one after the other. */
   async #grow(): Promise<void> {
     const { closing, room = cpuRoom } = this.#options;
     const isWanted = (): boolean =>
-      !closing.aborted && !this.#isPaused && this.#warm.length + this.#starting < this.#target;
+      this.#mayStart() && this.#warm.length + this.#starting < this.#target;
     this.#isGrowing = true;
     while (isWanted()) {
       await room(closing);

@@ -160,7 +160,6 @@ export async function atOnce(effort: Effort, peers: readonly Peer[] = []): Promi
   ];
   const ten = async (provider: Named, open: Open) => {
     await settled(stack.pid);
-    await settled(await stack.runnerPid());
     return await triedBy(provider.name, () => tenOf(open, site.url));
   };
   await ten(unrecorded, connectTo(unrecorded));

@@ -1,25 +1,31 @@
 /**
- * Waits until a new service has created its key pairs, which takes a third of a core for some
- * seconds, once for each data directory, and is not measured.
+ * Waits until a service rests: its key pairs are made, its spare browsers and those of a burst have
+ * started, and the sessions before have ended.
  */
 import { readFileSync } from 'node:fs';
 import { until } from '../../support/poll.ts';
+import { ticksOfThreads } from '../../support/service/processes.ts';
 
 const LOOK_MS = 500;
-/** Of CPU in that time: an idle service takes far less. */
-const BUSY_TICKS = 3;
+/** Of CPU in that time: an idle service and its browsers take less. */
+const BUSY_TICKS = 5;
+const CALM_LOOKS = 3;
+/** A full stock of spares starts one by one. */
+const LIMIT_MS = 120_000;
 
 export async function settled(pid: number): Promise<void> {
-  let before = ticksOf(pid);
+  let before = ticksOfThreads(pid);
   let calm = 0;
   await until(
     () => {
-      const now = ticksOf(pid);
-      calm = now - before <= BUSY_TICKS ? calm + 1 : 0;
+      const now = ticksOfThreads(pid);
+      let used = 0;
+      for (const [thread, ticks] of now) used += ticks - (before.get(thread) ?? 0);
+      calm = used <= BUSY_TICKS ? calm + 1 : 0;
       before = now;
-      return calm >= 3;
+      return calm >= CALM_LOOKS;
     },
-    undefined,
+    LIMIT_MS,
     LOOK_MS,
   );
 }
