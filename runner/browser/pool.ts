@@ -31,10 +31,8 @@ export type ChromePool = {
   close(): Promise<void>;
 };
 
-/** By default as many after a burst as always. */
-type Stock = Pick<SparesOptions, 'count' | 'burstKeptMs' | 'room'> & {
+type Stock = Pick<SparesOptions, 'count' | 'burstMs' | 'intervalMs' | 'room'> & {
   engine: Engine['kind'];
-  most?: number | undefined;
 };
 
 type PoolOptions = {
@@ -44,20 +42,24 @@ type PoolOptions = {
    * first.
    */
   spares: readonly Stock[];
+  /** The most spares of all engines that are kept after bursts; by default none more. */
+  sparesMax?: number | undefined;
   /** Chromes taken at once. */
   max: number;
   log: Log;
 };
 
-export function openChromePool({ launch, spares, max, log }: PoolOptions): ChromePool {
+export function openChromePool(options: PoolOptions): ChromePool {
+  const { launch, spares, sparesMax = 0, max, log } = options;
   const semaphore = openSemaphore({ max });
   const alive = new Set<Chrome>();
   const starting = new Set<Promise<unknown>>();
   const closing = new AbortController();
   let taken = 0;
 
-  const start = async (options: TakeOptions): Promise<Chrome> => {
-    const started = launch(options);
+  const start = async (wanted: TakeOptions): Promise<Chrome> => {
+    closing.signal.throwIfAborted();
+    const started = launch(wanted);
     starting.add(started);
     try {
       const chrome = await started;
@@ -74,31 +76,30 @@ export function openChromePool({ launch, spares, max, log }: PoolOptions): Chrom
       starting.delete(started);
     }
   };
-  const opened = spares.map(({ engine, most = 0, ...stock }) => {
-    const options = {
-      ...stock,
-      most,
-      start: () => start({ engine }),
-      log,
-      closing: closing.signal,
-    };
-    return [engine, new Spares(options)] as const;
+  /** A spare beyond the usual ones has a free place, so that it takes no session's memory. */
+  const mayGrow = (): boolean => {
+    const up = alive.size + starting.size;
+    return up < max && up - taken < sparesMax;
+  };
+  const opened = spares.map(({ engine, ...stock }) => {
+    const own = { start: () => start({ engine }), mayGrow, log, closing: closing.signal };
+    return [engine, new Spares({ ...stock, ...own })] as const;
   });
   const begin = async (): Promise<void> => {
     for (const [, stock] of opened.toReversed()) await stock.begin();
   };
   void begin();
-  const sparesOf = (options: TakeOptions): Spares | undefined => {
-    const { engine = spares[0]?.engine, ...own } = options;
+  const sparesOf = (wanted: TakeOptions): Spares | undefined => {
+    const { engine = spares[0]?.engine, ...own } = wanted;
     const isDefault = Object.values(own).every((value) => value === undefined);
     return isDefault ? opened.find(([kind]) => kind === engine)?.[1] : undefined;
   };
   return {
-    async take(options, signal) {
+    async take(wanted, signal) {
       const either = AbortSignal.any([signal, closing.signal]);
       const permit = await semaphore.acquire(either);
       try {
-        const chrome = await (sparesOf(options)?.next(either) ?? start(options));
+        const chrome = await (sparesOf(wanted)?.next(either) ?? start(wanted));
         if (either.aborted) {
           await chrome.close();
           throw either.reason;
@@ -107,6 +108,7 @@ export function openChromePool({ launch, spares, max, log }: PoolOptions): Chrom
         void chrome.exited.then(() => {
           taken -= 1;
           permit[Symbol.dispose]();
+          for (const [, stock] of opened) stock.refill();
         });
         return chrome;
       } catch (error) {

@@ -5,8 +5,9 @@
  * start is in progress for it. After a failure, spares are not refilled for a pause, which doubles
  * with each failure.
  *
- * The stock follows bursts: each session that found no spare adds one to it, up to a limit, until
- * no session has needed it for a while.
+ * The stock follows bursts. A session that found no spare makes it as large as the number of
+ * sessions that began within some seconds. It stays so until no burst of that size has come for
+ * some minutes.
  */
 import type { Log } from '../../proto/common/log.ts';
 import { pause } from '../../proto/common/pause.ts';
@@ -19,23 +20,27 @@ import type { Chrome } from './launch.ts';
  * two busy cores).
  */
 const REFILL_AFTER_MS = 150;
-/** Ours: more spares than these start one at a time, while the processors have room. */
+/** Ours: more spares than these start one at a time. */
 const USUAL_MAX = 2;
-/** Ours: how long the spares of a burst are kept after the last session that needed them. */
-const BURST_KEPT_MS = 300_000;
+/** Ours: sessions that begin within this time are one burst. */
+const BURST_MS = 10_000;
+/** Ours: the stock of a burst is kept for one to two of these intervals. */
+const INTERVAL_MS = 150_000;
 /** Between a failed start and the next refill. */
 const PAUSE_MIN_MS = 1_000;
 const PAUSE_MAX_MS = 30_000;
 
 export type SparesOptions = {
   start(): Promise<Chrome>;
-  /** Number of spares that are always kept. */
+  /** Number of spares that are always kept. 0: none is ever kept. */
   count: number;
-  /** The most that are kept after bursts; less than `count`: no more than `count`. */
-  most: number;
-  /** By default BURST_KEPT_MS. */
-  burstKeptMs?: number | undefined;
-  /** Waits before one of more than USUAL_MAX spares is started. By default cpuRoom. */
+  /** Whether one more than `count` may be started now. */
+  mayGrow(): boolean;
+  /** By default BURST_MS. */
+  burstMs?: number | undefined;
+  /** By default INTERVAL_MS. */
+  intervalMs?: number | undefined;
+  /** Waits before one of more than `count` spares is started. By default cpuRoom. */
   room?: ((signal: AbortSignal) => Promise<void>) | undefined;
   log: Log;
   /** Aborts when no more Chromes may be started. */
@@ -46,35 +51,43 @@ export class Spares {
   readonly #options: SparesOptions;
   readonly #warm: Chrome[] = [];
   readonly #waiting: PromiseWithResolvers<Chrome>[] = [];
+  readonly #retired = new AbortController();
+  /** Aborts when no Chrome may be started for which no session waits. */
+  readonly #ending: AbortSignal;
   #starting = 0;
   #pauseMs = PAUSE_MIN_MS;
   #isPaused = false;
+  #hasBegun = false;
+  #isGrowing = false;
   /** Spares to keep now. */
   #target: number;
-  #hasBegun = false;
-  #isRetired = false;
-  #isGrowing = false;
+  /** When the sessions of the last burst began. */
+  #begun: number[] = [];
+  /** The largest burst of this interval. */
+  #largest = 0;
   /** Pending while the stock is larger than `count`. */
-  #burst: NodeJS.Timeout | undefined;
+  #interval: NodeJS.Timeout | undefined;
 
   constructor(options: SparesOptions) {
     this.#options = options;
     this.#target = options.count;
+    this.#ending = AbortSignal.any([options.closing, this.#retired.signal]);
   }
 
   /** Starts the first spare, then the others. Settles when the first has started or failed. */
   async begin(): Promise<void> {
-    if (this.#target > 0) await this.#startOne();
+    if (this.#target > 0 && !this.#ending.aborted) await this.#startOne();
     this.#hasBegun = true;
     this.#fill();
   }
 
   /** The next Chrome. Rejects with the signal's reason, or with the error of its start. */
   async next(signal: AbortSignal): Promise<Chrome> {
+    signal.throwIfAborted();
     const spare = this.#warm.shift();
     const waiter = Promise.withResolvers<Chrome>();
-    this.#follow(spare === undefined);
     if (spare) {
+      this.#count();
       waiter.resolve(spare);
       setTimeout(() => this.#fill(), REFILL_AFTER_MS).unref();
     } else {
@@ -90,27 +103,46 @@ export class Spares {
     return await waiter.promise.finally(() => signal.removeEventListener('abort', abort));
   }
 
+  /** Fills the stock, when there may be more than before. */
+  refill(): void {
+    if (this.#target > this.#options.count) this.#fill();
+  }
+
   /** Ends the spares and keeps none; a later session waits for the start of its own. */
   retire(): void {
-    this.#isRetired = true;
-    this.#keepOnly(0);
+    this.#retired.abort();
+    clearTimeout(this.#interval);
+    this.#target = 0;
+    for (const spare of this.#warm.splice(0)) void spare.close();
   }
 
-  /** Adds to the stock when a session found none; notes when it needed more than `count`. */
-  #follow(isMissed: boolean): void {
-    const { count, most, burstKeptMs = BURST_KEPT_MS } = this.#options;
-    if (this.#isRetired || count === 0 || most <= count) return;
-    if (isMissed) this.#target = Math.min(this.#target + 1, most);
-    const isNeeded = isMissed || this.#target - this.#warm.length > count;
-    if (!isNeeded) return;
-    clearTimeout(this.#burst);
-    this.#burst = setTimeout(() => this.#keepOnly(count), burstKeptMs).unref();
+  /** Counts a session that has its Chrome. Returns the size of its burst. */
+  #count(): number {
+    const { burstMs = BURST_MS } = this.#options;
+    const now = performance.now();
+    this.#begun = [...this.#begun.filter((at) => now - at < burstMs), now];
+    this.#largest = Math.max(this.#largest, this.#begun.length);
+    return this.#begun.length;
   }
 
-  #keepOnly(count: number): void {
-    clearTimeout(this.#burst);
-    this.#target = count;
-    for (const spare of this.#warm.splice(count)) void spare.close();
+  /** After a session that found no spare. */
+  #enlarge(burst: number): void {
+    const { count } = this.#options;
+    if (count === 0 || this.#ending.aborted) return;
+    this.#target = Math.max(this.#target, burst);
+    if (this.#target > count) this.#interval ??= this.#nextInterval();
+  }
+
+  #nextInterval(): NodeJS.Timeout {
+    const { count, intervalMs = INTERVAL_MS } = this.#options;
+    const end = async (): Promise<void> => {
+      this.#target = Math.min(this.#target, Math.max(count, this.#largest));
+      this.#largest = 0;
+      this.#interval = this.#target > count ? this.#nextInterval() : undefined;
+      // one after the other: the end of one takes a part of a core
+      for (const spare of this.#warm.splice(this.#target)) await spare.close();
+    };
+    return setTimeout(end, intervalMs).unref();
   }
 
   #fill(): void {
@@ -123,18 +155,22 @@ export class Spares {
 
   /** Whether a Chrome may be started for which no session waits. */
   #mayStart(): boolean {
-    return this.#hasBegun && !this.#isRetired && !this.#isPaused && !this.#options.closing.aborted;
+    return this.#hasBegun && !this.#isPaused && !this.#ending.aborted;
   }
 
   /** Starts the other spares, one after the other. */
   async #grow(): Promise<void> {
-    const { closing, room = cpuRoom } = this.#options;
-    const isWanted = (): boolean =>
-      this.#mayStart() && this.#warm.length + this.#starting < this.#target;
+    const { count, mayGrow, room = cpuRoom } = this.#options;
+    const up = (): number => this.#warm.length + this.#starting;
+    const isMissing = (): boolean =>
+      this.#mayStart() &&
+      this.#waiting.length === 0 && // the start for a session fills the stock afterwards
+      up() < this.#target &&
+      (up() < count || mayGrow());
     this.#isGrowing = true;
-    while (isWanted()) {
-      await room(closing);
-      if (isWanted() && this.#waiting.length === 0) await this.#startOne();
+    while (isMissing()) {
+      if (up() >= count) await room(this.#ending);
+      if (isMissing()) await this.#startOne();
     }
     this.#isGrowing = false;
   }
@@ -155,8 +191,10 @@ export class Spares {
 
   #offer(chrome: Chrome): void {
     const waiter = this.#waiting.shift();
-    if (waiter) waiter.resolve(chrome);
-    else if (this.#warm.length < this.#target) this.#keep(chrome);
+    if (waiter) {
+      waiter.resolve(chrome);
+      this.#enlarge(this.#count());
+    } else if (this.#warm.length < this.#target) this.#keep(chrome);
     else void chrome.close(); // no session waits for it any more
   }
 
@@ -165,7 +203,10 @@ export class Spares {
     // not `exited`, which settles when its directory is removed: a dead Chrome could be taken
     void chrome.pipe.closed.then(() => {
       const index = this.#warm.indexOf(chrome);
-      if (index >= 0) this.#warm.splice(index, 1);
+      if (index < 0) return;
+      this.#warm.splice(index, 1);
+      // it may have died for want of memory
+      this.#target = Math.max(this.#options.count, this.#target - 1);
       this.#fill();
     });
   }

@@ -1,6 +1,5 @@
 /** Opens what a runner uses of its machine: a sandbox, Chromes, function hosts, the encoder. */
 import { statSync } from 'node:fs';
-import { totalmem } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Log } from '../../proto/common/log.ts';
 import type { Metrics } from '../../proto/common/metrics.ts';
@@ -24,6 +23,7 @@ import { openRecordings, type Recordings } from '../sessions/recording/uploader.
 import { probeChrome } from './browser-self-test.ts';
 import { bootId, openCacheDir } from './cache.ts';
 import { type Launches, watchLaunches } from './launch-health.ts';
+import { memoryLimit } from './memory-limit.ts';
 import { watchPool } from './metrics.ts';
 import { openSelfTestRecord, type SelfTestRecord } from './self-test-record.ts';
 import { isAlive, sweepTemp } from './stale-runs.ts';
@@ -130,6 +130,7 @@ export async function openMachine(options: {
   const chromes = openChromePool({
     launch: launches.launch,
     spares: sparesOf(engines, config),
+    sparesMax: config.burstSparesMax ?? sparesInMemory(),
     max: config.invocationsMax + config.sessionsMax,
     log,
   });
@@ -192,25 +193,19 @@ function buildMsOf({ program }: Engine, cacheDir: string): number {
 
 /** The spares of invocations, then those of sessions; one entry when both use one engine. */
 function sparesOf({ invocations, sessions }: Engines, config: Config) {
-  const { chromeSpares, sessionSpares, invocationsMax, sessionsMax } = config;
-  const stock = (engine: Engine, count: number, atOnce: number) => ({
-    engine: engine.kind,
-    count,
-    most: Math.min(config.sparesMax ?? sparesInMemory(), atOnce),
-  });
+  const { chromeSpares, sessionSpares } = config;
   if (invocations === sessions) {
-    return [stock(sessions, chromeSpares + sessionSpares, invocationsMax + sessionsMax)];
+    return [{ engine: invocations.kind, count: chromeSpares + sessionSpares }];
   }
   return [
-    stock(invocations, chromeSpares, invocationsMax),
-    stock(sessions, sessionSpares, sessionsMax),
+    { engine: invocations.kind, count: chromeSpares },
+    { engine: sessions.kind, count: sessionSpares },
   ];
 }
 
 /** So many blank Chromes fit into the part of the memory that spares may take. */
 function sparesInMemory(): number {
-  const bytes = Math.min(totalmem(), process.constrainedMemory() || Infinity);
-  return Math.floor((bytes * SPARES_PART) / BLANK_CHROME_BYTES);
+  return Math.floor((memoryLimit() * SPARES_PART) / BLANK_CHROME_BYTES);
 }
 
 async function probe(

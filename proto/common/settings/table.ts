@@ -308,9 +308,9 @@ const TABLE = {
   CHROME: text(RUNNER, 'path of a Chrome or Chromium; found when absent'),
   CHROME_SPARES: spares('browsers started in advance for invocations', '2'),
   SESSION_SPARES: spares('browsers started in advance for sessions', '1'),
-  SPARES_MAX: integer(
+  BURST_SPARES_MAX: integer(
     RUNNER,
-    'browsers kept ready for five minutes after sessions have waited for one, at most; as many ' +
+    'most browsers kept ready for some minutes after a burst of sessions or invocations; as many ' +
       'as fit into a quarter of the memory when absent',
     { range: [0, 256] },
   ),

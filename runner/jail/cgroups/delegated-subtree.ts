@@ -45,7 +45,7 @@ export function findSubtree(
 }
 
 /** The directory of a cgroup; undefined when no mount shows it. */
-function placeOf(path: string, mountinfo: string): string | undefined {
+export function placeOf(path: string, mountinfo: string): string | undefined {
   for (const line of mountinfo.split('\n').reverse()) {
     const [, , , root = '', point = ''] = line.split(' ');
     const prefix = root === '/' ? '' : root;

@@ -2,10 +2,12 @@
  * The pool hands out each Chrome once, keeps spares, and waits when all are taken. Chromes are
  * counted, not started.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Chrome } from '../../../runner/browser/launch.ts';
 import { openChromePool, type TakeOptions } from '../../../runner/browser/pool.ts';
+import { until as eventually } from '../../support/poll.ts';
 import { log, until } from './lab.ts';
 
 const pool = suite('runner/browser/pool');
@@ -86,88 +88,230 @@ pool('a spare is ready, used once, and replaced', async () => {
   assert.ok(made.every(({ isGone }) => isGone));
 });
 
-/** Takes a Chrome and ends it, as often as asked, and returns the ids. */
-async function takenInARow(chromes: ReturnType<typeof openChromePool>, count: number) {
-  const ids: string[] = [];
-  while (ids.length < count) {
-    const chrome = await chromes.take({}, never);
-    ids.push(chrome.id);
-    await chrome.close();
-  }
-  return ids;
-}
-
 const alive = (made: readonly Made[]) => made.filter(({ isGone }) => !isGone).length;
 
-pool('sessions that found no spare make the stock larger, up to its most', async () => {
+/** A pool of one engine whose processors have room, with one spare that has started. */
+async function bursting(wanted: Partial<Parameters<typeof openChromePool>[0]['spares'][number]>) {
   const { made, launch } = factory();
-  const stock = { engine: 'headless-shell', count: 1, most: 4, room: async () => {} } as const;
-  const chromes = openChromePool({ launch, spares: [stock], max: 9, log });
+  const stock = { engine: 'headless-shell', count: 1, room: async () => {}, ...wanted } as const;
+  const chromes = openChromePool({ launch, spares: [stock], sparesMax: 4, max: 9, log });
   await until(() => made.length === 1, 'a spare');
-  const first = [chromes.take({}, never), chromes.take({}, never), chromes.take({}, never)];
-  for (const chrome of await Promise.all(first)) await chrome.close();
-  await until(() => alive(made) === 3, 'one more for each of the two that waited');
-  const second = Array.from({ length: 6 }, () => chromes.take({}, never));
-  for (const chrome of await Promise.all(second)) await chrome.close();
+  /** So many sessions at once, which end together. */
+  const burst = async (count: number): Promise<string[]> => {
+    const all = Array.from({ length: count }, () => chromes.take({}, never));
+    const taken = await Promise.all(all);
+    for (const chrome of taken) await chrome.close();
+    return taken.map(({ id }) => id);
+  };
+  return { made, chromes, burst };
+}
+
+pool('the stock becomes as large as a burst, up to the most', async () => {
+  const { made, chromes, burst } = await bursting({});
+  await burst(3);
+  await until(() => alive(made) === 3, 'as many as the burst');
+  await burst(6);
   await until(() => alive(made) === 4, 'the most');
-  const count = made.length;
   const ready = made.filter(({ isGone }) => !isGone).map(({ id }) => id);
-  assert.equal(await takenInARow(chromes, 4), ready, 'nobody waits for a start');
-  await until(() => alive(made) === 4 && made.length === count + 4, 'the most again');
+  assert.equal(await burst(4), ready, 'nobody waits for a start');
+  await until(() => alive(made) === 4, 'the most again');
   await chromes.close();
   assert.is(alive(made), 0);
 });
 
-pool('a spare of a burst starts when the processors have room, and no session waits', async () => {
+pool('sessions one after the other that find no spare are a burst, too', async () => {
   const { made, launch } = factory();
-  const asked: PromiseWithResolvers<void>[] = [];
-  const room = async () => {
-    const one = Promise.withResolvers<void>();
-    asked.push(one);
-    await one.promise;
+  const slow = async (wanted: TakeOptions): Promise<Chrome> => {
+    await pause(50);
+    return launch(wanted);
   };
-  const stock = { engine: 'headless-shell', count: 1, most: 4, room } as const;
-  const chromes = openChromePool({ launch, spares: [stock], max: 9, log });
-  await until(() => made.length === 1, 'a spare');
-  for (const one of [chromes.take({}, never), chromes.take({}, never)]) await (await one).close();
-  await until(() => asked.length === 1 && alive(made) === 1, 'the usual spare needs no room');
-  asked[0]?.resolve();
-  await until(() => alive(made) === 2, 'a spare of the burst');
+  const stock = { engine: 'headless-shell', count: 1, room: async () => {} } as const;
+  const chromes = openChromePool({ launch: slow, spares: [stock], sparesMax: 4, max: 9, log });
+  for (let count = 0; count < 12; count += 1) await (await chromes.take({}, never)).close();
+  await until(() => alive(made) === 4, 'the most');
   await chromes.close();
 });
 
-pool('a burst is over when nobody has needed its spares for a while', async () => {
+pool('a spare of a burst starts when the processors have room and no session waits', async () => {
   const { made, launch } = factory();
-  const ready = async () => {};
-  const stock = { engine: 'headless-shell', count: 1, most: 9, room: ready, burstKeptMs: 2_000 };
-  const chromes = openChromePool({
-    launch,
-    spares: [{ ...stock, engine: 'chromium' }],
-    max: 9,
-    log,
-  });
+  const gates: (() => void)[] = [];
+  let isGated = false;
+  const gated = async (wanted: TakeOptions): Promise<Chrome> => {
+    if (isGated) await new Promise<void>((resolve) => gates.push(resolve));
+    return launch(wanted);
+  };
+  const asked: PromiseWithResolvers<void>[] = [];
+  const room = async () => {
+    asked.push(Promise.withResolvers<void>());
+    await asked.at(-1)?.promise;
+  };
+  const stock = { engine: 'headless-shell', count: 1, room } as const;
+  const chromes = openChromePool({ launch: gated, spares: [stock], sparesMax: 4, max: 9, log });
   await until(() => made.length === 1, 'a spare');
-  const burst = await Promise.all([1, 2, 3].map(() => chromes.take({}, never)));
+  const burst = await Promise.all([1, 2, 3, 4].map(() => chromes.take({}, never)));
   for (const chrome of burst) await chrome.close();
+  await until(() => asked.length === 1 && alive(made) === 1, 'the usual spare needs no room');
+  isGated = true;
+  const [first, second] = [chromes.take({}, never), chromes.take({}, never)];
+  await first;
+  await until(() => gates.length > 0, 'the start for the second session');
+  asked[0]?.resolve();
+  await new Promise((resolve) => setImmediate(resolve));
+  const count = gates.length;
+  assert.ok(count <= 2, 'its own and the usual spare');
+  assert.is(asked.length, 1);
+  isGated = false;
+  for (const open of gates.splice(0)) open();
+  await second;
+  await until(() => asked.length === 2, 'the stock grows again');
+  asked[1]?.resolve();
+  await until(() => alive(made) >= 4, 'two sessions, the usual spare and one of the burst');
+  await chromes.close();
+});
+
+pool('a spare of a burst takes a free place only', async () => {
+  const { launch } = factory();
+  const stock = { engine: 'headless-shell', count: 1, room: async () => {} } as const;
+  const chromes = openChromePool({ launch, spares: [stock], sparesMax: 9, max: 6, log });
+  await until(() => chromes.counts().up === 1, 'a spare');
+  const taken = await Promise.all([1, 2, 3, 4, 5, 6].map(() => chromes.take({}, never)));
+  await until(() => chromes.counts().up === 7, 'the usual spare');
+  await taken[0]?.close();
+  await taken[1]?.close();
+  await until(() => chromes.counts().up === 6, 'one of the two places is taken by a spare');
+  assert.equal(chromes.counts(), { taken: 4, up: 6 });
+  for (const chrome of taken.slice(2)) await chrome.close();
+  await until(() => chromes.counts().up === 6, 'all six places');
+  assert.is(chromes.counts().taken, 0);
+  await chromes.close();
+});
+
+pool('failed starts make the stock no larger', async () => {
+  let isBroken = true;
+  const { made, launch } = factory(() => isBroken);
+  const stock = { engine: 'headless-shell', count: 1, room: async () => {} } as const;
+  const chromes = openChromePool({ launch, spares: [stock], sparesMax: 9, max: 9, log });
+  for (let count = 0; count < 5; count += 1) await chromes.take({}, never).catch(() => undefined);
+  isBroken = false;
+  await (await chromes.take({}, never)).close();
+  await until(() => alive(made) === 1, 'the usual spare');
+  await (await chromes.take({}, never)).close();
+  await until(() => made.length === 3 && alive(made) === 1, 'and no more');
+  await chromes.close();
+});
+
+pool('a burst is over when none of its size has come for a while', async () => {
+  const { made, chromes, burst } = await bursting({ burstMs: 50, intervalMs: 1_500 });
+  await burst(4);
+  await until(() => alive(made) === 4, 'the stock of the burst');
+  const stocks = new Set<number>();
+  await eventually(async () => {
+    await burst(1);
+    await pause(100); // the next one is a burst of its own
+    await until(() => [1, 4].includes(alive(made)), 'its spare, or the end of the burst');
+    stocks.add(alive(made));
+    return alive(made) === 1;
+  });
+  assert.equal([...stocks], [4, 1], 'it was kept for a while, single sessions do not prolong it');
+  await chromes.close();
+});
+
+pool('bursts that go on keep their stock', async () => {
+  const { made, chromes, burst } = await bursting({ intervalMs: 1_500 });
+  const startedAt = performance.now();
+  await burst(4);
+  await eventually(async () => {
+    await until(() => alive(made) === 4, 'the stock of the burst');
+    await burst(4);
+    return performance.now() - startedAt > 5_000;
+  });
+  await chromes.close();
+});
+
+pool('a spare of a burst that dies is not replaced: memory may be short', async () => {
+  const { made, chromes, burst } = await bursting({});
+  await burst(3);
   await until(() => alive(made) === 3, 'the stock of the burst');
-  await until(() => alive(made) === 1, 'the usual stock');
+  const [dead] = made.filter(({ isGone }) => !isGone);
+  const count = made.length;
+  dead?.kill();
+  await burst(1);
+  await until(
+    () => alive(made) === 2 && made.length === count + 1,
+    'two, with the one taken since',
+  );
+  await chromes.close();
+});
+
+pool('configured spares start one after the other, and need no room', async () => {
+  const { made, launch } = factory();
+  let starting = 0;
+  let most = 0;
+  const slow = async (wanted: TakeOptions): Promise<Chrome> => {
+    starting += 1;
+    most = Math.max(most, starting);
+    await new Promise((resolve) => setImmediate(resolve));
+    starting -= 1;
+    return launch(wanted);
+  };
+  const room = () => new Promise<void>(() => undefined);
+  const stock = { engine: 'headless-shell', count: 6, room } as const;
+  const chromes = openChromePool({ launch: slow, spares: [stock], max: 9, log });
+  await until(() => made.length === 6, 'all six');
+  assert.ok(most <= 2, `${most} at once`);
   await chromes.close();
 });
 
 pool('a runner that drains keeps no spare of a burst, nor starts one', async () => {
-  const { made, launch } = factory();
-  const stock = { engine: 'headless-shell', count: 1, most: 4, room: async () => {} } as const;
-  const chromes = openChromePool({ launch, spares: [stock], max: 9, log });
-  await until(() => made.length === 1, 'a spare');
-  const burst = await Promise.all([1, 2, 3].map(() => chromes.take({}, never)));
-  for (const chrome of burst) await chrome.close();
-  await until(() => alive(made) === 3, 'the stock of the burst');
+  let go = (): void => undefined;
+  const gate = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  let asked = 0;
+  const room = async () => {
+    asked += 1;
+    await gate;
+  };
+  const { made, chromes, burst } = await bursting({ room });
+  await burst(3);
+  await until(() => asked === 1 && alive(made) === 1, 'a spare that waits for room');
   chromes.retire();
   assert.is(alive(made), 0);
-  const last = await chromes.take({}, never);
-  await last.close();
+  go();
+  await burst(1);
   assert.is(alive(made), 0);
   await chromes.close();
+});
+
+pool('a pool that closes during its first start starts no other', async () => {
+  const { made, launch } = factory();
+  const { promise: gate, resolve: go } = Promise.withResolvers<void>();
+  const chromes = openChromePool({
+    launch: async (wanted) => {
+      await gate;
+      return launch(wanted);
+    },
+    spares: [
+      { engine: 'headless-shell', count: 1 },
+      { engine: 'chromium', count: 1 },
+    ],
+    max: 9,
+    log,
+  });
+  const closed = chromes.close();
+  go();
+  await closed;
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal([made.length, alive(made), chromes.counts().up], [1, 0, 0]);
+});
+
+pool('a take that meets the end of the pool is rejected', async () => {
+  const { launch } = factory();
+  const spares = [{ engine: 'headless-shell', count: 0 } as const];
+  const chromes = openChromePool({ launch, spares, max: 1, log });
+  const taken = chromes.take({}, never).catch(String);
+  await chromes.close();
+  assert.match(String(await taken), /closed/);
 });
 
 pool('a session with a profile gets a Chrome of its own', async () => {
