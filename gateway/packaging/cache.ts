@@ -50,13 +50,22 @@ export type Carried = {
   self: string;
 };
 
-/** Directory of all trees. `home` is the user's. */
-export function cacheRoot(env: Env, home: string): string {
+/** Directory of all trees. `home` of the user throws for one without an entry in passwd. */
+export function cacheRoot(env: Env, home: () => string): string {
   const { TABERN_CACHE_DIR, CACHE_DIRECTORY, XDG_CACHE_HOME } = env;
   if (TABERN_CACHE_DIR) return TABERN_CACHE_DIR;
   const ofService = CACHE_DIRECTORY?.split(':')[0]; // systemd's CacheDirectory=
   if (ofService) return ofService;
-  return join(XDG_CACHE_HOME || join(home, '.cache'), 'tabern/program');
+  return join(XDG_CACHE_HOME || join(homeOf(home), '.cache'), 'tabern/program');
+}
+
+function homeOf(home: () => string): string {
+  try {
+    return home();
+  } catch (cause) {
+    const why = 'this user has no home directory';
+    throw new CacheError(`${why}; set TABERN_CACHE_DIR to a directory of yours`, { cause });
+  }
 }
 
 /** The directory of the tree below `root`, unpacked if needed. Throws CacheError. */

@@ -15,7 +15,7 @@ const NPM = 'lib/node_modules/npm/bin/npm-cli.js';
 
 try {
   const index = JSON.parse(getAsset('index', 'utf8')) as Index;
-  const dir = ensureTree(cacheRoot(process.env, homedir()), {
+  const dir = ensureTree(cacheRoot(process.env, homedir), {
     index,
     archive: () => new Uint8Array(getRawAsset('archive') as ArrayBuffer),
     self: process.execPath,

@@ -3,7 +3,7 @@
  * messages of messages.ts with the main thread. A crash ends the thread, not the process; the
  * supervisor starts another.
  */
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { must } from '../../proto/common/must.ts';
 import { openPools } from './connection-pools.ts';
@@ -21,8 +21,9 @@ type Waiter = Omit<PromiseWithResolvers<Claimed>, 'promise'>;
  */
 const NICENESS = 5;
 
-// On Linux a priority is per thread; elsewhere it would apply to the process.
-if (process.platform === 'linux') setPriority(NICENESS);
+// On Linux a priority is per thread; elsewhere it would apply to the process. A service that runs
+// with a lower one keeps it: only root may raise it.
+if (process.platform === 'linux' && getPriority() < NICENESS) setPriority(NICENESS);
 
 const port = must(parentPort, 'port to the parent');
 const { allow, ca, budget, dnsServers } = workerData as ThreadOptions;

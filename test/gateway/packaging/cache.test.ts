@@ -150,10 +150,15 @@ test('a link is followed once: its target is checked and used', async () => {
 
 test('the cache directory is that of the variable, the service or the user', () => {
   const all = { TABERN_CACHE_DIR: '/a', CACHE_DIRECTORY: '/b:/c', XDG_CACHE_HOME: '/x' };
-  is(cacheRoot(all, '/home/u'), '/a');
-  is(cacheRoot({ ...all, TABERN_CACHE_DIR: '' }, '/home/u'), '/b');
-  is(cacheRoot({ XDG_CACHE_HOME: '/x' }, '/home/u'), '/x/tabern/program');
-  is(cacheRoot({}, '/home/u'), '/home/u/.cache/tabern/program');
+  const none = () => {
+    throw new Error('uv_os_homedir returned ENOENT');
+  };
+  // a user of systemd's DynamicUser has no home directory
+  is(cacheRoot(all, none), '/a');
+  is(cacheRoot({ ...all, TABERN_CACHE_DIR: '' }, none), '/b');
+  is(cacheRoot({ XDG_CACHE_HOME: '/x' }, none), '/x/tabern/program');
+  is(cacheRoot({}, () => '/home/u'), '/home/u/.cache/tabern/program');
+  throws(() => cacheRoot({}, none), /has no home directory; set TABERN_CACHE_DIR/);
 });
 
 test.run();

@@ -1,4 +1,6 @@
 /** The sender's thread: crashes, isolation and hostile endpoints. Attempts are real, over TLS. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { getPriority, setPriority } from 'node:os';
 import type { Worker } from 'node:worker_threads';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -60,6 +62,41 @@ thread('delete-stops-at-once: an attempt in flight ends when its webhook is dele
   await until(() => app.receiver.requests.length === 3);
   assert.is(app.receiver.requests.filter(({ path }) => path === '/gone').length, 1);
 });
+
+thread(
+  'a service that was started with a low priority keeps it: users may not raise theirs',
+  async () => {
+    const before = getPriority();
+    const low = Math.max(before, 10);
+    const isRoot = process.getuid?.() === 0;
+    setPriority(low);
+    try {
+      await using app = await bootDispatch();
+      const earlier = new Set(nicenesses().keys());
+      await app.core.addWebhook(app.receiver.url);
+      app.core.emit();
+      await using _ = app.start();
+      await until(() => app.states().every((state) => state === 'delivered'));
+      const raised = [...nicenesses()].filter(
+        ([id, niceness]) => !earlier.has(id) && niceness < low,
+      );
+      assert.equal(raised, []);
+    } finally {
+      if (isRoot) setPriority(before);
+    }
+  },
+);
+
+/** Of each thread of this process. */
+function nicenesses(): Map<string, number> {
+  const TASKS = '/proc/self/task';
+  return new Map(
+    readdirSync(TASKS).map((id) => {
+      const stat = readFileSync(`${TASKS}/${id}/stat`, 'utf8');
+      return [id, Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16])];
+    }),
+  );
+}
 
 thread('kill-worker: a thread that crashes repeatedly is restarted', async () => {
   await using app = await bootDispatch();

@@ -67,7 +67,7 @@ export async function startService(
       if (text.length < OUTPUT_MAX_CHARS) text += chunk;
     });
   }
-  const url = `http://127.0.0.1:${env['TABERN_PORT']}`;
+  const url = addressOf(env);
   const output = () => text;
   const deadline = startedAt + (command === SPLIT ? SPLIT_READY_LIMIT_MS : READY_LIMIT_MS);
   while (!(await isReady(url))) {
@@ -80,6 +80,12 @@ export async function startService(
   }
   if (child.pid === undefined) throw new Error('ready, and without a pid');
   return { child, pid: child.pid, url, output, readyMs: performance.now() - startedAt };
+}
+
+/** Over TLS, this process must trust the certificate. */
+export function addressOf(env: Record<string, string>): string {
+  const scheme = env['TABERN_TLS_CERT_FILE'] === undefined ? 'http' : 'https';
+  return `${scheme}://127.0.0.1:${env['TABERN_PORT']}`;
 }
 
 /** Sends the signal and waits for the end. Returns the processes that it had at that moment. */

@@ -18,7 +18,7 @@ import {
   processesNaming,
   stillRunning,
 } from './processes.ts';
-import { endService, startService } from './serve.ts';
+import { addressOf, endService, startService } from './serve.ts';
 
 /** SIGTERM drains for 30 s at most (proto/spec/rest.md 5); the rest is for a loaded machine. */
 const STOP_LIMIT_MS = 60_000;
@@ -37,7 +37,8 @@ export type BootOptions = {
   /** The command that runs tabern; by default from the sources. */
   command?: readonly [string, ...string[]];
   /**
-   * For benchmarks only: clients connect to the service directly, and responses are not checked.
+   * For benchmarks and TLS only: clients connect to the service directly, and responses are not
+   * checked.
    */
   isDirect?: true;
 };
@@ -83,7 +84,7 @@ export async function boot(options: BootOptions = {}): Promise<Stack> {
   const tempPath = join(dir.path, 'tmp');
   mkdirSync(tempPath);
   const env = variables({ dataDir, tempPath, port, apiKey }, options);
-  const own = `http://127.0.0.1:${port}`;
+  const own = addressOf(env);
   const { url } = options.isDirect ? { url: own } : cleanup.use(await openJudged(own));
   const seen: Process[] = [];
   let printed = '';

@@ -21,10 +21,17 @@ export const release = (stack: Stack, id: string) =>
   stack.call(`/v1/sessions/${id}`, { json: { status: 'REQUEST_RELEASE' } });
 
 /** Runs `tabern upgrade` of that program. */
-export async function upgrade(stack: Stack, { bin }: Pick<ProgramCopy, 'bin'>) {
+export const upgrade = (stack: Stack, { bin }: Pick<ProgramCopy, 'bin'>) =>
+  runUpgrade(stack, [process.execPath, bin]);
+
+export async function runUpgrade(
+  { dataDir }: Pick<Stack, 'dataDir'>,
+  [program, ...words]: readonly [string, ...string[]],
+  variables: Record<string, string> = {},
+) {
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, [bin, 'upgrade', '--data', stack.dataDir], {
-    env: { PATH, HOME },
+  const child = spawn(program, [...words, 'upgrade', '--data', dataDir], {
+    env: { PATH, HOME, ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';
