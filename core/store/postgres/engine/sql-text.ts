@@ -42,9 +42,13 @@ function inOrder(args: readonly unknown[], count: number): unknown[] {
   return Array.from({ length: count }, (_, index) => storable(args[index]));
 }
 
-/** `undefined` is NULL, as SQLite binds it. PostgreSQL cannot store U+0000: it becomes U+FFFD. */
+/**
+ * `undefined` is NULL, as SQLite binds it. PostgreSQL cannot store U+0000: it becomes U+FFFD, also
+ * in the texts of a list.
+ */
 export function storable(value: unknown): unknown {
   if (value === undefined) return null;
+  if (Array.isArray(value)) return value.map(storable);
   return typeof value === 'string' && value.includes('\0')
     ? value.replaceAll('\0', '\ufffd')
     : value;

@@ -1,7 +1,6 @@
 /** The ends of attempts in PostgreSQL. Their rules: core/store/operations/delivery/attempts.ts. */
 import type { ReportStatements } from '../../operations/delivery/attempts.ts';
 import type { Read } from '../../operations/steps.ts';
-import { storable } from '../engine/sql-text.ts';
 import { statements } from '../engine/statements.ts';
 import type { Tx } from '../engine/transaction.ts';
 import { dayCounter } from './days.ts';
@@ -42,7 +41,7 @@ function attemptStatements(tx: Tx) {
         outcomes: ends.map(({ outcome }) => outcome),
         statuses: ends.map(({ status }) => status),
         latencies: ends.map(({ latencyMs }) => latencyMs),
-        errors: ends.map(({ error }) => storable(error)),
+        errors: ends.map(({ error }) => error),
         responses: ends.map(({ response }) => Buffer.from(response).toString('hex')),
       });
     },

@@ -1,7 +1,6 @@
 /** Logs of invocations and builds in PostgreSQL. Their rules: core/store/operations/logs.ts. */
 import type { HeldLog, LogStatements } from '../../operations/logs.ts';
 import type { LogOps } from '../../types/leases.ts';
-import { storable } from '../engine/sql-text.ts';
 import { statements } from '../engine/statements.ts';
 import type { InReads } from '../engine/steps.ts';
 import type { Tx } from '../engine/transaction.ts';
@@ -39,8 +38,8 @@ export function logStatements(tx: Tx): LogStatements {
       insert({
         ownerId,
         numbers: lines.map(({ number }) => number),
-        levels: lines.map(({ level }) => storable(level)),
-        messages: lines.map(({ message }) => storable(message)),
+        levels: lines.map(({ level }) => level),
+        messages: lines.map(({ message }) => message),
         times: lines.map(({ at }) => at),
       }),
   };
