@@ -157,7 +157,10 @@ test('the cache directory is that of the variable, the service or the user', () 
   is(cacheRoot(all, none), '/a');
   is(cacheRoot({ ...all, TABERN_CACHE_DIR: '' }, none), '/b');
   is(cacheRoot({ XDG_CACHE_HOME: '/x' }, none), '/x/tabern/program');
-  is(cacheRoot({}, () => '/home/u'), '/home/u/.cache/tabern/program');
+  is(
+    cacheRoot({}, () => '/home/u'),
+    '/home/u/.cache/tabern/program',
+  );
   throws(() => cacheRoot({}, none), /has no home directory; set TABERN_CACHE_DIR/);
 });
 
