@@ -26,7 +26,7 @@ const journey = suite('journey/operations/upgrade/postgres-tls');
 const REFUSED_MAX_MS = 10_000;
 const PAUSE_MS = 50;
 
-/** Reads a session again and again. `refused`: what was no answer of the service, and for how long. */
+/** Reads a session again and again. `refused`: what came instead of an answer, and how long. */
 function startReader(stack: Stack, id: string) {
   const refused: string[] = [];
   let refusedMs = 0;
