@@ -73,29 +73,37 @@ async function warm(): Promise<void> {
   show('create -> first answer, warm', took, plain);
 }
 
-/** In sequence: none is measured while the Chrome of another still ends. */
 async function cold(): Promise<void> {
+  for (const one of await noneReady({ rounds: RUNS, samplesMax: 1 })) showRow(one);
+}
+
+/** In sequence: none is measured while the Chrome of another still ends. */
+export async function noneReady({ rounds, samplesMax }: Effort): Promise<Row[]> {
   const none = { TABERN_SESSION_SPARES: '0', TABERN_CHROME_SPARES: '0' };
   await using stack = await boot({ env: { ...LOCAL, ...none }, isDirect: true });
   await settled(stack.pid);
   await firstAnswer(stack);
-  const launch = () => chromium.launch({ executablePath: CHROME, args: ARGS });
   const launchPage = async () => {
-    const browser = await launch();
+    const browser = await chromium.launch({ executablePath: CHROME, args: ARGS });
     await browser.newPage();
     return browser;
   };
-  const [plain, withPage, took]: [number[], number[], number[]] = [[], [], []];
-  for (let run = 0; run < RUNS; run += 1) {
-    plain.push(await opened(launch));
-    withPage.push(await opened(launchPage));
-    took.push(await firstAnswer(stack));
+  const both = async () => {
+    const plain = await opened(launchPage);
+    const took = await firstAnswer(stack);
     await until(() => familyOf(stack.pid).every(({ command }) => !CHROMES.test(command)));
+    return { plain, took };
+  };
+  const row = rowOf('cold');
+  for (let round = 0; round < rounds; round += 1) {
+    const samples: Awaited<ReturnType<typeof both>>[] = [];
+    while (samples.length < Math.min(LAUNCHES, samplesMax)) samples.push(await both());
+    row.rounds.push({
+      took: samples.map(({ took }) => took),
+      plain: samples.map(({ plain }) => plain),
+    });
   }
-  show("playwright's launch", plain);
-  show('create -> first answer, no spares', took, plain);
-  show("playwright's launch and a page, which a session has too", withPage);
-  show('create -> first answer, no spares', took, withPage);
+  return [row];
 }
 
 async function row(): Promise<void> {

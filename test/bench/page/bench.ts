@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util';
 import { functions } from '../invoke.ts';
 import { pages } from '../recording.ts';
 import { roundTrips } from '../relay.ts';
-import { atOnce, inARow } from '../sessions.ts';
+import { atOnce, inARow, noneReady } from '../sessions.ts';
 import { type Peer, peerOf } from '../support/providers.ts';
 import { type Effort, ROWS, type Row, type RowId } from '../support/rows.ts';
 import { thisMachine } from './machine.ts';
@@ -24,6 +24,7 @@ type Part = (effort: Effort, peers: readonly Peer[]) => Promise<Row[]>;
 
 const PARTS: Readonly<Record<string, Part>> = {
   sessions: inARow,
+  cold: noneReady,
   stages,
   relay: roundTrips,
   recording: pages,
