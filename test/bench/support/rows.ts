@@ -95,8 +95,8 @@ export const ROWS = {
     plain: TEN,
     unit: 'ms',
     means:
-      'Until the last of ten sessions, with log and recording, is connected, by a service that had ' +
-      'ten at once before.',
+      'Until the last of ten sessions, with log and recording, is connected, by a service that ' +
+      'had ten at once before.',
   },
   tenWork: {
     title: '10 at once: work',
