@@ -31,7 +31,7 @@ export type ChromePool = {
   close(): Promise<void>;
 };
 
-type Stock = Pick<SparesOptions, 'count' | 'burstMs' | 'intervalMs' | 'room'> & {
+type Stock = Pick<SparesOptions, 'count' | 'burstMs' | 'intervalMs' | 'hasRoom'> & {
   engine: Engine['kind'];
 };
 

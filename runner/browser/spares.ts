@@ -11,7 +11,7 @@
  */
 import type { Log } from '../../proto/common/log.ts';
 import { pause } from '../../proto/common/pause.ts';
-import { cpuRoom } from '../common/cpu-room.ts';
+import { hasCpuRoom } from '../common/cpu-room.ts';
 import type { Chrome } from './launch.ts';
 
 /**
@@ -40,8 +40,8 @@ export type SparesOptions = {
   burstMs?: number | undefined;
   /** By default INTERVAL_MS. */
   intervalMs?: number | undefined;
-  /** Waits before one of more than `count` spares is started. By default cpuRoom. */
-  room?: ((signal: AbortSignal) => Promise<void>) | undefined;
+  /** Takes a look before one of more than `count` spares is started. By default hasCpuRoom. */
+  hasRoom?: ((signal: AbortSignal) => Promise<boolean>) | undefined;
   log: Log;
   /** Aborts when no more Chromes may be started. */
   closing: AbortSignal;
@@ -160,7 +160,7 @@ export class Spares {
 
   /** Starts the other spares, one after the other. */
   async #grow(): Promise<void> {
-    const { count, mayGrow, room = cpuRoom } = this.#options;
+    const { count, mayGrow, hasRoom = hasCpuRoom } = this.#options;
     const up = (): number => this.#warm.length + this.#starting;
     const isMissing = (): boolean =>
       this.#mayStart() &&
@@ -169,7 +169,8 @@ export class Spares {
       (up() < count || mayGrow());
     this.#isGrowing = true;
     while (isMissing()) {
-      if (up() >= count) await room(this.#ending);
+      // what is missing may have changed during the look
+      if (up() >= count && !(await hasRoom(this.#ending))) continue;
       if (isMissing()) await this.#startOne();
     }
     this.#isGrowing = false;

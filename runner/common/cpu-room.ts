@@ -1,6 +1,6 @@
 /**
- * Waits until the processors have room: the kernel's pressure stall information says for how long
- * tasks waited for one. https://docs.kernel.org/accounting/psi.html
+ * Whether the processors have room: the kernel's pressure stall information says for how long tasks
+ * waited for one. https://docs.kernel.org/accounting/psi.html
  */
 import { readFileSync } from 'node:fs';
 import { pause } from '../../proto/common/pause.ts';
@@ -10,13 +10,11 @@ const LOOK_MS = 250;
 /** Ours: the part of a look in which some task may wait, and there still is room. */
 const WAITED_MAX = 0.25;
 
-/** Resolves at the signal, too, and after one look on a kernel without that information. */
-export async function cpuRoom(signal: AbortSignal, read = pressureText): Promise<void> {
-  while (!signal.aborted) {
-    const [waited, at] = [waitedMs(read()), performance.now()];
-    await pause(LOOK_MS, signal);
-    if (waitedMs(read()) - waited <= WAITED_MAX * (performance.now() - at)) return;
-  }
+/** One look. The signal ends it early. A kernel without that information always has room. */
+export async function hasCpuRoom(signal: AbortSignal, read = pressureText): Promise<boolean> {
+  const [waited, at] = [waitedMs(read()), performance.now()];
+  await pause(LOOK_MS, signal);
+  return waitedMs(read()) - waited <= WAITED_MAX * (performance.now() - at);
 }
 
 /** For how long some task has waited since the start of the machine. */

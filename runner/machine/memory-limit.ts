@@ -21,7 +21,7 @@ export function memoryLimit(proc = '/proc/self'): number {
 }
 
 function groupOf(proc: string): string | undefined {
-  const path = /^0::(.*)$/m.exec(read(join(proc, 'cgroup')))?.[1];
+  const path = /^0::(\/.*)$/m.exec(read(join(proc, 'cgroup')))?.[1];
   return path && placeOf(path, read(join(proc, 'mountinfo')));
 }
 

@@ -93,7 +93,12 @@ const alive = (made: readonly Made[]) => made.filter(({ isGone }) => !isGone).le
 /** A pool of one engine whose processors have room, with one spare that has started. */
 async function bursting(wanted: Partial<Parameters<typeof openChromePool>[0]['spares'][number]>) {
   const { made, launch } = factory();
-  const stock = { engine: 'headless-shell', count: 1, room: async () => {}, ...wanted } as const;
+  const stock = {
+    engine: 'headless-shell',
+    count: 1,
+    hasRoom: async () => true,
+    ...wanted,
+  } as const;
   const chromes = openChromePool({ launch, spares: [stock], sparesMax: 4, max: 9, log });
   await until(() => made.length === 1, 'a spare');
   /** So many sessions at once, which end together. */
@@ -125,7 +130,7 @@ pool('sessions one after the other that find no spare are a burst, too', async (
     await pause(50);
     return launch(wanted);
   };
-  const stock = { engine: 'headless-shell', count: 1, room: async () => {} } as const;
+  const stock = { engine: 'headless-shell', count: 1, hasRoom: async () => true } as const;
   const chromes = openChromePool({ launch: slow, spares: [stock], sparesMax: 4, max: 9, log });
   for (let count = 0; count < 12; count += 1) await (await chromes.take({}, never)).close();
   await until(() => alive(made) === 4, 'the most');
@@ -141,11 +146,12 @@ pool('a spare of a burst starts when the processors have room and no session wai
     return launch(wanted);
   };
   const asked: PromiseWithResolvers<void>[] = [];
-  const room = async () => {
+  const hasRoom = async () => {
     asked.push(Promise.withResolvers<void>());
     await asked.at(-1)?.promise;
+    return true;
   };
-  const stock = { engine: 'headless-shell', count: 1, room } as const;
+  const stock = { engine: 'headless-shell', count: 1, hasRoom } as const;
   const chromes = openChromePool({ launch: gated, spares: [stock], sparesMax: 4, max: 9, log });
   await until(() => made.length === 1, 'a spare');
   const burst = await Promise.all([1, 2, 3, 4].map(() => chromes.take({}, never)));
@@ -171,7 +177,7 @@ pool('a spare of a burst starts when the processors have room and no session wai
 
 pool('a spare of a burst takes a free place only', async () => {
   const { launch } = factory();
-  const stock = { engine: 'headless-shell', count: 1, room: async () => {} } as const;
+  const stock = { engine: 'headless-shell', count: 1, hasRoom: async () => true } as const;
   const chromes = openChromePool({ launch, spares: [stock], sparesMax: 9, max: 6, log });
   await until(() => chromes.counts().up === 1, 'a spare');
   const taken = await Promise.all([1, 2, 3, 4, 5, 6].map(() => chromes.take({}, never)));
@@ -189,7 +195,7 @@ pool('a spare of a burst takes a free place only', async () => {
 pool('failed starts make the stock no larger', async () => {
   let isBroken = true;
   const { made, launch } = factory(() => isBroken);
-  const stock = { engine: 'headless-shell', count: 1, room: async () => {} } as const;
+  const stock = { engine: 'headless-shell', count: 1, hasRoom: async () => true } as const;
   const chromes = openChromePool({ launch, spares: [stock], sparesMax: 9, max: 9, log });
   for (let count = 0; count < 5; count += 1) await chromes.take({}, never).catch(() => undefined);
   isBroken = false;
@@ -254,11 +260,29 @@ pool('configured spares start one after the other, and need no room', async () =
     starting -= 1;
     return launch(wanted);
   };
-  const room = () => new Promise<void>(() => undefined);
-  const stock = { engine: 'headless-shell', count: 6, room } as const;
+  const hasRoom = () => new Promise<boolean>(() => undefined);
+  const stock = { engine: 'headless-shell', count: 6, hasRoom } as const;
   const chromes = openChromePool({ launch: slow, spares: [stock], max: 9, log });
   await until(() => made.length === 6, 'all six');
   assert.ok(most <= 2, `${most} at once`);
+  await chromes.close();
+});
+
+pool('configured spares come back also while those of a burst find no room', async () => {
+  const { made, launch } = factory();
+  const hasRoom = async () => {
+    await pause(10);
+    return false;
+  };
+  const stock = { engine: 'headless-shell', count: 4, hasRoom } as const;
+  const chromes = openChromePool({ launch, spares: [stock], sparesMax: 9, max: 9, log });
+  await until(() => made.length === 4, 'all four');
+  const burst = await Promise.all([1, 2, 3, 4, 5, 6].map(() => chromes.take({}, never)));
+  for (const chrome of burst) await chrome.close();
+  await until(() => alive(made) === 4, 'the usual stock, which waits to grow');
+  for (const chrome of [await chromes.take({}, never), await chromes.take({}, never)])
+    await chrome.close();
+  await until(() => made.length === 12 && alive(made) === 4, 'the usual stock again');
   await chromes.close();
 });
 
@@ -268,11 +292,12 @@ pool('a runner that drains keeps no spare of a burst, nor starts one', async () 
     go = resolve;
   });
   let asked = 0;
-  const room = async () => {
+  const hasRoom = async () => {
     asked += 1;
     await gate;
+    return true;
   };
-  const { made, chromes, burst } = await bursting({ room });
+  const { made, chromes, burst } = await bursting({ hasRoom });
   await burst(3);
   await until(() => asked === 1 && alive(made) === 1, 'a spare that waits for room');
   chromes.retire();

@@ -55,43 +55,44 @@ function startReader(stack: Stack, id: string) {
   };
 }
 
-journey('upgrades keep a session whose client is connected over TLS', async () => {
-  if (!hasPostgres()) return;
-  await using dir = tempDirectory('tabern-pairs-');
-  const pairs = await openPairs(join(dir.path, 'pairs'));
-  const { cert, key } = await pairs.pair(['127.0.0.1']);
-  setDefaultCACertificates([...getCACertificates(), readFileSync(pairs.ca.path, 'utf8')]);
-  await using cluster = await startPostgres();
-  await using program = copyProgram();
-  await using stack = await boot({
-    isDirect: true,
-    env: {
-      TABERN_TLS_CERT_FILE: cert.path,
-      TABERN_TLS_KEY_FILE: key.path,
-      TABERN_DATABASE_URL: await cluster.createDatabase(),
-    },
+if (hasPostgres()) {
+  journey('upgrades keep a session whose client is connected over TLS', async () => {
+    await using dir = tempDirectory('tabern-pairs-');
+    const pairs = await openPairs(join(dir.path, 'pairs'));
+    const { cert, key } = await pairs.pair(['127.0.0.1']);
+    setDefaultCACertificates([...getCACertificates(), readFileSync(pairs.ca.path, 'utf8')]);
+    await using cluster = await startPostgres();
+    await using program = copyProgram();
+    await using stack = await boot({
+      isDirect: true,
+      env: {
+        TABERN_TLS_CERT_FILE: cert.path,
+        TABERN_TLS_KEY_FILE: key.path,
+        TABERN_DATABASE_URL: await cluster.createDatabase(),
+      },
+    });
+    match(stack.url, /^https:/);
+    await using typist = await startTypist(stack);
+    await using reader = startReader(stack, typist.id);
+    const runner = await stack.runnerPid();
+    for (const version of ['9.0.1', '9.0.2']) {
+      const [keys, answers] = [typist.typed().length, reader.answers()];
+      await upgradeTo(stack, program, version);
+      await until(() => typist.typed().length > keys && reader.answers() > answers);
+      ok(isRunning(runner), 'it keeps the first session');
+      const { id, connectUrl } = await stack.call<Session>('/v1/sessions', { json: {} });
+      match(connectUrl, /^wss:/);
+      await release(stack, id);
+    }
+    await reader[Symbol.asyncDispose]();
+    const refusedMs = Math.round(reader.refusedMs());
+    console.log({ refusedMs, refused: reader.refused });
+    ok(refusedMs < REFUSED_MAX_MS, `refused for ${refusedMs} ms`);
+    is((await read(stack, typist.id)).status, 'RUNNING');
+    await typist.stop();
+    await until(() => !isRunning(runner), UPGRADE_LIMIT_MS);
+    equal(stack.leftovers(), []);
   });
-  match(stack.url, /^https:/);
-  await using typist = await startTypist(stack);
-  await using reader = startReader(stack, typist.id);
-  const runner = await stack.runnerPid();
-  for (const version of ['9.0.1', '9.0.2']) {
-    const [keys, answers] = [typist.typed().length, reader.answers()];
-    await upgradeTo(stack, program, version);
-    await until(() => typist.typed().length > keys && reader.answers() > answers);
-    ok(isRunning(runner), 'it keeps the first session');
-    const { id, connectUrl } = await stack.call<Session>('/v1/sessions', { json: {} });
-    match(connectUrl, /^wss:/);
-    await release(stack, id);
-  }
-  await reader[Symbol.asyncDispose]();
-  const refusedMs = Math.round(reader.refusedMs());
-  console.log({ refusedMs, refused: reader.refused });
-  ok(refusedMs < REFUSED_MAX_MS, `refused for ${refusedMs} ms`);
-  is((await read(stack, typist.id)).status, 'RUNNING');
-  await typist.stop();
-  await until(() => !isRunning(runner), UPGRADE_LIMIT_MS);
-  equal(stack.leftovers(), []);
-});
+}
 
 journey.run();
