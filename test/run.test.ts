@@ -124,6 +124,18 @@ const HOLES: Record<string, { file: string; says: RegExp; last: string; limitMs?
   'a handle left open': {
     file: `${GREEN}\nsetInterval(() => {}, 1000);`,
     says: /still running after 2 s: killed/,
+    last: '2 passed, 1 failed',
+    limitMs: 2_000,
+  },
+  'a test that waits for ever': {
+    file: inside(`it('hangs', () => new Promise(() => setInterval(() => {}, 1000)));`),
+    says: /"hangs" started, and never ended[\s\S]*still running after 2 s: killed/,
+    last: '2 passed, 1 failed',
+    limitMs: 2_000,
+  },
+  'a test that blocks its thread': {
+    file: inside(`it('spins', () => { for (;;); });`),
+    says: /still running after 2 s: killed[\s\S]*without a report/,
     last: '0 passed, 1 failed',
     limitMs: 2_000,
   },

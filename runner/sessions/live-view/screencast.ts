@@ -6,6 +6,7 @@
  */
 
 import type { Pipe } from '../../browser/cdp/pipe.ts';
+import { type Resizes, resizes } from '../../browser/cdp/resizes.ts';
 import { type Attached, attach } from '../../browser/cdp/target-session.ts';
 
 /** Ours: beyond 15 a second, Chrome's work grows and people see no difference. */
@@ -71,7 +72,7 @@ export function openScreencasts(pipe: Pipe): Screencasts {
 
 async function openScreencast(pipe: Pipe, targetId: string): Promise<Screencast> {
   const session = await attach(pipe, targetId);
-  const screencast = new Screencast(session);
+  const screencast = new Screencast(session, targetId, resizes(pipe));
   try {
     await session.call('Page.startScreencast', FRAME_OPTIONS, START_OPTIONS);
   } catch (error) {
@@ -88,14 +89,18 @@ export class Screencast implements AsyncDisposable {
   /** Known after `answerDialogs`. */
   dialog: Dialog | undefined;
   readonly #watchers = new Set<ScreencastListener>();
+  readonly #stopListening: () => void;
   #screencastId: unknown;
+  /** Of the capture before: its frames are dropped. */
+  #replacedId: unknown;
   /** Frames that Chrome waits to be acknowledged. */
   #unacknowledged = 0;
   #acknowledgedAt = -FRAME_MS;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(session: Attached) {
+  constructor(session: Attached, targetId: string, sizes: Resizes) {
     this.session = session;
+    this.#stopListening = sizes.on({ targetId, session }, () => this.#renew());
     session.on('Page.screencastFrame', (params) => this.#onFrame(params));
     session.on('Page.javascriptDialogOpening', (params) => {
       const { type: kind, message, defaultPrompt = '' } = params;
@@ -131,9 +136,24 @@ export class Screencast implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#unacknowledged = 0;
+    this.#stopListening();
+    this.#forgetFrames();
     await this.session[Symbol.asyncDispose](); // the screencast ends with it
+  }
+
+  #forgetFrames(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#unacknowledged = 0;
+  }
+
+  /** Starts the capture again: its first frame arrives also when the page is static. */
+  #renew(): void {
+    this.#forgetFrames();
+    this.#replacedId = this.#screencastId;
+    // both reject when the page is gone, and its screencast with it
+    this.session.call('Page.stopScreencast').catch(() => undefined);
+    this.session.call('Page.startScreencast', FRAME_OPTIONS, START_OPTIONS).catch(() => undefined);
   }
 
   #setDialog(dialog: Dialog | undefined): void {
@@ -147,6 +167,7 @@ export class Screencast implements AsyncDisposable {
       metadata: { deviceWidth: number; deviceHeight: number };
       sessionId: unknown;
     };
+    if (sessionId === this.#replacedId) return;
     const { deviceWidth: width, deviceHeight: height } = metadata;
     this.#screencastId = sessionId;
     this.#unacknowledged += 1;

@@ -7,6 +7,7 @@
  * The page cannot detect any of it, nor can a client's own screencast.
  */
 
+import { whenDrawn, whenRunning } from '../../browser/cdp/drawing.ts';
 import type { Page } from '../../browser/cdp/pages.ts';
 import type { CallOptions, TargetSession } from '../../browser/cdp/target-session.ts';
 
@@ -25,29 +26,11 @@ const IN_FLIGHT_MAX = 3;
 const STILL_MS = 5_000;
 /** Ours: of the time in which it may be still, regained in each ms in which it is not. */
 const REGAINED = 0.25;
-/** Ours: Chrome delivers a drawn frame, and the event that a page is covered, a moment later. */
-const SETTLED_MS = 200;
 /**
  * Ours: longer than any session. A start that Chrome refuses is sent again, also when it answers
  * after seconds, until it is not needed any more.
  */
 const START_TIMEOUT_MS = 24 * 3_600_000;
-/** An isolated world, which the page's script cannot change. Clients see the name. */
-const WORLD = 'tabern';
-/** In a page: settles when it has been drawn, for which it must be visible and not paused. */
-const DRAWN = 'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))';
-/** Settles when it has been drawn, or runs but is hidden: a paused page's timers wait. */
-const RUNS = `(() => {
-  let look;
-  const hidden = new Promise((done) => {
-    look = () => document.hidden && done();
-    document.addEventListener('visibilitychange', look);
-    setTimeout(look);
-  });
-  const over = () => document.removeEventListener('visibilitychange', look);
-  return Promise.race([${DRAWN}, hidden]).finally(over);
-})()`;
-
 export type Frame = {
   jpeg: Buffer;
   /** Time of arrival, in ms since 1970. */
@@ -58,7 +41,7 @@ type Options = { now: () => number; onFrame(frame: Frame): void };
 
 /** Starts at once and never throws: a page that cannot be recorded is gone or closing. */
 export class PageRecorder {
-  readonly #frameId: string;
+  readonly #page: Page;
   readonly #session: TargetSession;
   readonly #options: Options;
   readonly #listeners: (() => void)[];
@@ -80,8 +63,9 @@ export class PageRecorder {
   #deadline: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ targetId, session, closed }: Page, options: Options) {
-    this.#frameId = targetId; // a page and its main frame have the same id in Chrome
+  constructor(page: Page, options: Options) {
+    const { session, closed } = page;
+    this.#page = page;
     this.#session = session;
     this.#options = options;
     this.#listeners = [
@@ -105,8 +89,12 @@ export class PageRecorder {
       this.#holds -= 1;
       if (this.#holds === 0) this.#resume();
     };
-    const settle = (): void => void setTimeout(release, SETTLED_MS).unref();
-    this.#settled(RUNS).then(settle, settle); // rejects when the page is gone, or hangs
+    void whenRunning(this.#page).then(release);
+  }
+
+  /** Chrome may send no frame of the new size. */
+  resized(): void {
+    if (this.#mode === 'live' || this.#mode === 'sparing') this.#renew();
   }
 
   stop(): void {
@@ -199,11 +187,11 @@ export class PageRecorder {
       this.#isStale = false;
       if (this.#mode === 'live') this.#renew();
     };
-    const settle = (): void => void setTimeout(renew, SETTLED_MS).unref();
-    this.#settled(DRAWN).then(settle, settle);
+    void whenDrawn(this.#page).then(renew);
   }
 
   #renew(): void {
+    clearTimeout(this.#timer);
     this.#halt();
     this.#start();
   }
@@ -229,14 +217,6 @@ export class PageRecorder {
   #halt(): void {
     this.#wanted.abort();
     this.#send('stopScreencast');
-  }
-
-  /** Waits for a promise in an isolated world of the page. */
-  async #settled(expression: string): Promise<void> {
-    const world = { frameId: this.#frameId, worldName: WORLD };
-    const { executionContextId } = await this.#session.call('Page.createIsolatedWorld', world);
-    const wanted = { expression, awaitPromise: true, contextId: executionContextId };
-    await this.#session.call('Runtime.evaluate', wanted, { timeoutMs: STILL_MS });
   }
 
   #schedule(act: () => void, ms: number): void {

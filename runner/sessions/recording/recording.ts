@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openPages, type Page, type Pages } from '../../browser/cdp/pages.ts';
+import { type Resizes, resizes } from '../../browser/cdp/resizes.ts';
 import type { OpenComponent } from '../session.ts';
 import type { FrameBuffer } from './frame-buffer.ts';
 import { type Frame, PageRecorder } from './page-recorder.ts';
@@ -33,6 +34,7 @@ type OpenSegment = { track: Track; number: number; buffer: FrameBuffer };
 export function recording(options: Options): OpenComponent {
   return async (chrome) => {
     const pages = await openPages(chrome);
+    const sizes = resizes(chrome.pipe);
     const sessionAt = options.now();
     const stops: (() => void)[] = [];
     const reports: Promise<void>[] = [];
@@ -40,9 +42,8 @@ export function recording(options: Options): OpenComponent {
     const warn = once(options.warn);
     const stopWatching = pages.onPage((page) => {
       if (page.id >= PAGES_MAX) return;
-      stops.push(
-        recordPage(page, pages, { ...options, warn, sessionAt, reports, closing: closing.signal }),
-      );
+      const state = { warn, sizes, sessionAt, reports, closing: closing.signal };
+      stops.push(recordPage(page, pages, { ...options, ...state }));
     });
     return {
       async close() {
@@ -66,6 +67,7 @@ function once(warn: Options['warn']): Options['warn'] {
 }
 
 type PageOptions = Options & {
+  sizes: Resizes;
   sessionAt: number;
   reports: Promise<void>[];
   /** Aborts when the session ends, and its end waits for the reports. */
@@ -74,7 +76,7 @@ type PageOptions = Options & {
 
 /** Returns the function that ends the recording; the end of the page does too. */
 function recordPage(page: Page, pages: Pages, options: PageOptions): () => void {
-  const { now } = options;
+  const { now, sizes } = options;
   const track = openTrack(page, options);
   let recorder: PageRecorder | undefined;
   let isOver = false;
@@ -93,6 +95,7 @@ function recordPage(page: Page, pages: Pages, options: PageOptions): () => void 
   };
   const timer = setTimeout(start, BLANK_MS);
   const offChange = pages.onChange(() => isBlank(page) || start());
+  const offResize = sizes.on(page, () => recorder?.resized());
   // whichever page opened it: it may pause all pages of a process
   const offWindow = pages.onWindow(() => {
     isHeld = true;
@@ -106,6 +109,7 @@ function recordPage(page: Page, pages: Pages, options: PageOptions): () => void 
     if (isOver) return;
     isOver = true;
     offWindow();
+    offResize();
     stopWaiting();
     recorder?.stop();
     track.end();

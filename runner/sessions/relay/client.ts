@@ -5,6 +5,7 @@
 import type { Log } from '../../../proto/common/log.ts';
 import { type Command, decide, needsParams } from '../../browser/cdp/command-policy.ts';
 import { pageOverrides } from '../../browser/cdp/page-overrides.ts';
+import { resizes } from '../../browser/cdp/resizes.ts';
 import { MESSAGE_MAX_BYTES, TAIL_BYTES } from '../../browser/cdp/split.ts';
 import { restoreNetErrors } from '../../jail/egress/net-errors.ts';
 import type { ProtocolRecorder, SessionRecorder } from '../log/recorder.ts';
@@ -70,6 +71,7 @@ export function openClient(options: ClientOptions): RelayClient {
   const { reading, closed, close: end } = connection;
   const owned = new Map<string, Owned>();
   const overrides = pageOverrides(pipe);
+  const sizes = resizes(pipe);
   const pending = new PendingCommands<Owned>((one) => owned.get(one.cdpSessionId) === one);
   const warned = new Set<string>();
   let messages = 0;
@@ -93,7 +95,10 @@ export function openClient(options: ClientOptions): RelayClient {
   const disown = (id: string): void => {
     const session = owned.get(id);
     session?.recorder?.end();
-    if (session?.targetId) overrides.remove(session.targetId, session);
+    if (session?.targetId) {
+      overrides.remove(session.targetId, session);
+      sizes.remove(session.targetId, session);
+    }
     owned.delete(id);
     tracker.onSessionEnd(id);
     pipe.release(id);
@@ -125,6 +130,7 @@ export function openClient(options: ClientOptions): RelayClient {
     tracker.onCommand({ id, method }, sessionId);
     reportActivePage(chrome, command, to.targetId);
     if (to.targetId) overrides.observe(command, to.targetId, to);
+    sizes.observe(method, to.targetId, to);
     const sent = { id: message.id, session: to, navigatesTo: hostOf(command) };
     for (const tooOld of pending.add(id, sent)) answerLate(tooOld);
     const parsed = params && { params: Buffer.from(JSON.stringify(params)) };

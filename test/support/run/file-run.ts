@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { memoryDirectory, removeTemporaryFiles, temporaryFiles } from './memory.ts';
-import type { Report } from './uvu.ts';
+import { type Report, STOP } from './uvu.ts';
 
 const STRICT = fileURLToPath(new URL('./strict.ts', import.meta.url));
 /**
@@ -24,6 +24,8 @@ const COMPILE_CACHE = fileURLToPath(
  * Ours.
  */
 const DRAIN_MS = 2_000;
+/** A file that is stopped at its limit gets this long to report its tests. Ours. */
+const REPORT_MS = 2_000;
 /** Of what one file prints; the rest is cut, so that an endless loop cannot fill memory. Ours. */
 const OUTPUT_MAX_BYTES = 4 << 20;
 
@@ -102,7 +104,10 @@ function sizeEnv({ isWhole }: FileRun): NodeJS.ProcessEnv {
   return { TABERN_TEST_ALL: isWhole ? '1' : undefined };
 }
 
-/** Waits for the process until its limit; then kills the rest of its group. */
+/**
+ * Waits for the process until its limit, at which strict.ts reports which test did not end; then
+ * kills the rest of its group.
+ */
 async function ended(child: ChildProcess, limitMs: number): Promise<string[]> {
   const group = child.pid;
   if (group === undefined) return ['could not be started'];
@@ -111,7 +116,8 @@ async function ended(child: ChildProcess, limitMs: number): Promise<string[]> {
   const problems: string[] = [];
   const timer = setTimeout(() => {
     problems.push(`still running after ${limitMs / 1000} s: killed`);
-    killGroup(group);
+    child.kill(STOP);
+    setTimeout(() => killGroup(group), REPORT_MS).unref();
   }, limitMs);
   const [code, signal] = await once(child, 'exit');
   clearTimeout(timer);

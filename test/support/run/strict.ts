@@ -28,7 +28,8 @@ registerHooks({
   },
 });
 
-const { report } = await import(counting);
+const { report, STOP } = await import(counting);
+process.on(STOP, () => process.exit(1));
 process.on('exit', () => {
   writeSync(REPORT_FD, JSON.stringify({ ...report(), isSized, cpuMs: cpuMs() }));
 });

@@ -23,6 +23,9 @@ export type Outcomes = {
  */
 export type Report = Outcomes & { isSized: boolean; cpuMs: number };
 
+/** Ends a file with the report of what has run until then. */
+export const STOP = 'SIGUSR2';
+
 type TestState = 'not run' | 'started' | 'passed' | 'failed';
 type TestRecord = { name: string; state: TestState; tookMs: number };
 type SuiteRecord = { name: string; runs: number; tests: TestRecord[]; left: string[] };

@@ -12,6 +12,8 @@ const test = suite('runner/sessions/live-view/live-view');
 const RED = '255,0,0';
 const BLUE = '0,0,255';
 const LIME = '0,255,0';
+/** Without a restart of the capture one in ten is not shown. */
+const RESIZES = 30;
 
 function firstPage(browser: Browser): Page {
   return must(browser.contexts()[0]?.pages()[0], 'the default page');
@@ -51,6 +53,27 @@ test('a static page is shown at once, to each viewer', async () => {
   one.socket.close();
   two.socket.close();
   await until(() => lab.live.viewers === 0, LIMIT_MS);
+  await browser.close();
+});
+
+test('a page that is painted right after a resize is shown', async () => {
+  await using lab = await openLiveLab();
+  const browser = await chromium.connectOverCDP(lab.connectUrl);
+  const page = firstPage(browser);
+  const viewing = await look(lab.viewUrl);
+  const sizes = [
+    { width: 390, height: 844 },
+    { width: 1280, height: 800 },
+  ];
+  for (let index = 0; index < RESIZES; index += 1) {
+    const size = must(sizes[index % 2], 'a size');
+    const colour = must([RED, BLUE, LIME][index % 3], 'a colour');
+    await page.setViewportSize(size);
+    await paint(page, colour);
+    await untilSees(viewing, page, colour);
+    assert.equal(viewing.size, size);
+  }
+  viewing.socket.close();
   await browser.close();
 });
 

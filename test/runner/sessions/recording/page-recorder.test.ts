@@ -141,6 +141,33 @@ test('a page that draws without end is captured in single frames until two are e
   bench.recorder.stop();
 });
 
+test('a resize restarts the capture, also of a page that draws without end', async () => {
+  const bench = openBench();
+  bench.recorder.resized();
+  assert.is(bench.count('start'), 2);
+  for (let index = 0; index < 16; index += 1) bench.say(`picture ${index}`, 100);
+  await bench.called('start', 3); // of which Chrome sends no frame
+  bench.recorder.resized();
+  assert.is(bench.count('start'), 4);
+  bench.say('resized');
+  assert.is(bench.frames.at(-1), 'resized');
+  await bench.called('start', 5);
+  bench.recorder.stop();
+  bench.recorder.resized();
+  assert.is(bench.count('start'), 5);
+});
+
+test('a resize does not end the pause of a new window', async () => {
+  const bench = openBench();
+  bench.recorder.hold();
+  await bench.called('Runtime.evaluate', 1);
+  bench.recorder.resized();
+  assert.is(bench.count('start'), 1);
+  bench.running[0]?.resolve();
+  await bench.called('start', 2);
+  bench.recorder.stop();
+});
+
 test('a page that a new window pauses gives no frame until it runs again', async () => {
   const bench = openBench();
   bench.say('one');
