@@ -26,7 +26,7 @@ import {
   sessionsOf,
   triedBy,
 } from './support/providers.ts';
-import { type Effort, type Row, rowOf, showRow } from './support/rows.ts';
+import { type Effort, type Row, type RowId, rowOf, showRow } from './support/rows.ts';
 import { settled } from './support/settled.ts';
 
 const RUNS = Number(process.argv[2] ?? 15);
@@ -152,19 +152,29 @@ async function together(): Promise<void> {
   for (const one of await atOnce(effort)) showRow(one);
 }
 
+/** In ms: until the last is open, from then until the last has done its work, and both. */
+type TenTimes = Record<'ready' | 'work' | 'both', number>;
+
+const RECORDED = { ready: 'tenReady', work: 'tenWork', both: 'tenBoth' } as const;
+const LOGGED = { ready: 'tenReadyLogged', work: 'tenWorkLogged', both: 'tenBothLogged' } as const;
+
 /** A page of 20 pictures and 100 evaluations in each of ten browsers. */
 export async function atOnce(effort: Effort, peers: readonly Peer[] = []): Promise<Row[]> {
   await using site = await pictures();
   await using stack = await boot({ env: SPARES, isDirect: true });
   const unrecorded = sessionsOf(stack, { recordSession: false });
-  const variants: { provider: Named; ready: Row; work: Row }[] = [
-    { provider: sessionsOf(stack), ready: rowOf('tenReady'), work: rowOf('tenWork') },
-    { provider: unrecorded, ready: rowOf('tenReadyLogged'), work: rowOf('tenWorkLogged') },
-    ...peers.map((provider) => ({
-      provider,
-      ready: rowOf('tenReady', provider.name),
-      work: rowOf('tenWork', provider.name),
-    })),
+  const of = (provider: Named, ids: Record<keyof TenTimes, RowId>, peer?: string) => ({
+    provider,
+    rows: {
+      ready: rowOf(ids.ready, peer),
+      work: rowOf(ids.work, peer),
+      both: rowOf(ids.both, peer),
+    },
+  });
+  const variants = [
+    of(sessionsOf(stack), RECORDED),
+    of(unrecorded, LOGGED),
+    ...peers.map((provider) => of(provider, RECORDED, provider.name)),
   ];
   const ten = async (provider: Named, open: Open) => {
     await settled(stack.pid);
@@ -173,14 +183,15 @@ export async function atOnce(effort: Effort, peers: readonly Peer[] = []): Promi
   await ten(unrecorded, connectTo(unrecorded));
   for (let round = 0; round < effort.rounds; round += 1) {
     const plain = await ten(unrecorded, async () => closing(await launchPlain()));
-    for (const { provider, ready, work } of variants) {
+    for (const { provider, rows } of variants) {
       const took = await ten(provider, connectTo(provider));
       if (took === undefined || plain === undefined) continue;
-      ready.rounds.push({ took: [took.readyMs], plain: [plain.readyMs] });
-      work.rounds.push({ took: [took.workMs], plain: [plain.workMs] });
+      for (const part of ['ready', 'work', 'both'] as const) {
+        rows[part].rounds.push({ took: [took[part]], plain: [plain[part]] });
+      }
     }
   }
-  return variants.flatMap(({ ready, work }) => [ready, work]);
+  return variants.flatMap(({ rows }) => [rows.ready, rows.work, rows.both]);
 }
 
 /** Opens a browser; `end` ends it. */
@@ -202,8 +213,7 @@ function closing(browser: Browser) {
   return { browser, end: () => browser.close() };
 }
 
-/** Ten at once: until the last is open, and from then until the last has done its work. */
-async function tenOf(open: Open, url: string): Promise<{ readyMs: number; workMs: number }> {
+async function tenOf(open: Open, url: string): Promise<TenTimes> {
   const startedAt = performance.now();
   const browsers = await Promise.all(Array.from({ length: AT_ONCE }, open));
   const readyAt = performance.now();
@@ -215,7 +225,8 @@ async function tenOf(open: Open, url: string): Promise<{ readyMs: number; workMs
       await end();
     }),
   );
-  return { readyMs: readyAt - startedAt, workMs: performance.now() - readyAt };
+  const endedAt = performance.now();
+  return { ready: readyAt - startedAt, work: endedAt - readyAt, both: endedAt - startedAt };
 }
 
 async function memory(): Promise<void> {

@@ -5,6 +5,9 @@
 import { Fault } from '../../../proto/rpc/errors.ts';
 import type { S3Place } from './place.ts';
 
+/** Of Node, for a server's certificate. Source: https://nodejs.org/api/tls.html */
+const CERTIFICATE = /^(CERT_|UNABLE_TO_|ERR_TLS_CERT_)|SELF_SIGNED/;
+
 /** An answer that is no success. `code` is the server's, such as `NoSuchKey`. */
 export class S3Error extends Error {
   readonly status: number;
@@ -36,7 +39,11 @@ export function isNoUpload(error: unknown): boolean {
 /** The sentence for the operator. */
 export function sentenceOf(error: unknown, { bucket, endpoint, region }: S3Place): string {
   if (!(error instanceof S3Error)) {
-    const problem = `does not answer (${codeOf(error)}): set its address, or start it.`;
+    const code = codeOf(error);
+    const problem = CERTIFICATE.test(code)
+      ? `has a certificate that is not accepted (${code}): ` +
+        'set NODE_EXTRA_CA_CERTS to a file with its authority, or renew it.'
+      : `does not answer (${code}): set its address, or start it.`;
     return `TABERN_BLOBS_ENDPOINT, ${endpoint}, ${problem}`;
   }
   switch (error.code) {

@@ -104,6 +104,12 @@ export const ROWS = {
     unit: 'ms',
     means: 'From then until the last has loaded 20 pictures, evaluated 100 times and closed.',
   },
+  tenBoth: {
+    title: '10 at once: ready and work',
+    plain: TEN,
+    unit: 'ms',
+    means: 'Both together: from the first create until the last has closed.',
+  },
   tenReadyLogged: {
     title: '10 at once: ready, without recording',
     plain: TEN,
@@ -112,6 +118,12 @@ export const ROWS = {
   },
   tenWorkLogged: {
     title: '10 at once: work, without recording',
+    plain: TEN,
+    unit: 'ms',
+    means: 'The same with `recordSession: false`.',
+  },
+  tenBothLogged: {
+    title: '10 at once: ready and work, without recording',
     plain: TEN,
     unit: 'ms',
     means: 'The same with `recordSession: false`.',

@@ -1,8 +1,9 @@
 /**
  * Two cores, two gateways and three runners over mTLS, under load: kill -9 of the leading core, of
- * the other core and of a runner, in turns, and then of PostgreSQL. A killed core ends no session,
- * the other one takes its place, and nothing acknowledged is lost; a killed runner ends its own
- * sessions alone. TABERN_TEST_KILLS=50 kills a core and a runner as often.
+ * the other core and of a runner, in turns, then SIGSTOP of the leader, then kill -9 of PostgreSQL.
+ * A core that is killed or stands still ends no session, the other one takes its place, and nothing
+ * acknowledged is lost; a killed runner ends its own sessions alone. TABERN_TEST_KILLS=5 kills a
+ * core and a runner as often.
  */
 import { suite } from 'uvu';
 import { equal, is, ok } from 'uvu/assert';
@@ -26,7 +27,7 @@ import {
 } from './load.ts';
 import { type Machines, startMachines } from './roles.ts';
 
-const KILLS = Number(process.env['TABERN_TEST_KILLS'] ?? sized(1, 10));
+const KILLS = Number(process.env['TABERN_TEST_KILLS'] ?? sized(1, 50));
 const SESSIONS = 3;
 const CLIENTS = 1;
 /** Ours: several times a lease and the wait after it, for a busy machine. */
@@ -76,6 +77,7 @@ if (hasPostgres()) {
         await killRunner(scene);
         console.log(`${n + 1} of each; ${load.invocations.length} invocations`);
       }
+      await stopCore(scene);
       await killDatabase(scene);
       await load.stop();
       await judge(scene, { receiver, site });
@@ -101,6 +103,26 @@ async function killCore(scene: Scene, isLeader: boolean): Promise<void> {
   if (isLeader) figures.leader.push(performance.now() - at);
   await goesOn(scene);
   await machines.bothCores();
+  figures.refused.push(refusedSince(scene, at));
+}
+
+/** The leader stands still, as on a machine that hangs, and goes on later as the other core. */
+async function stopCore(scene: Scene): Promise<void> {
+  const { machines, figures } = scene;
+  const leader = await until(() => machines.leader());
+  const at = performance.now();
+  figures.killed.push(`leader stopped ${Math.round(at)}`);
+  process.kill(leader, 'SIGSTOP');
+  try {
+    const isLed = async () => ![undefined, leader].includes(await machines.leader());
+    await until(isLed, LIMIT_MS, 10);
+    figures.leader.push(performance.now() - at);
+    await goesOn(scene);
+  } finally {
+    process.kill(leader, 'SIGCONT');
+  }
+  await machines.bothCores();
+  await goesOn(scene);
   figures.refused.push(refusedSince(scene, at));
 }
 

@@ -108,24 +108,30 @@ function addressOf(pid: number): { host: string; port: number } {
   return { host, port: Number(port) };
 }
 
-/** Whether the process has a TCP connection from the port. */
+/** Whether the process has a TCP connection from the port; not when it has just ended. */
 function hasPort(pid: number, port: number): boolean {
-  const rows = readFileSync(`/proc/${pid}/net/tcp`, 'utf8').trim().split('\n').slice(1);
+  const rows = present(() => readFileSync(`/proc/${pid}/net/tcp`, 'utf8'), '')
+    .trim()
+    .split('\n');
   const inodes = rows
+    .slice(1)
     .map((row) => row.trim().split(/\s+/))
     .flatMap((fields) => {
       const isOwn = Number.parseInt(fields[1]?.split(':')[1] ?? '', 16) === port;
       return isOwn ? [`socket:[${fields[9]}]`] : [];
     });
   const folder = `/proc/${pid}/fd`;
-  return readdirSync(folder).some((name) => inodes.includes(linkOf(`${folder}/${name}`)));
+  const links = present(() => readdirSync(folder), []).map((name) =>
+    present(() => readlinkSync(`${folder}/${name}`), ''),
+  );
+  return links.some((link) => inodes.includes(link));
 }
 
-/** Empty when it was closed meanwhile. */
-function linkOf(path: string): string {
+/** What is read of a process or a descriptor, or that value when it is gone meanwhile. */
+function present<T>(read: () => T, gone: T): T {
   try {
-    return readlinkSync(path);
+    return read();
   } catch {
-    return '';
+    return gone;
   }
 }

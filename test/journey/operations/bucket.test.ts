@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import Browserbase, { toFile } from '@browserbasehq/sdk';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { suite } from 'uvu';
@@ -16,8 +17,11 @@ import { manifest, zipOf } from '../../support/runner/zips.ts';
 import { startS3 } from '../../support/servers/s3.ts';
 import { startSite } from '../../support/servers/site.ts';
 import { boot } from '../../support/service/stack.ts';
+import { sized } from '../../support/whole.ts';
 
 const journey = suite('journey/operations/bucket');
+/** Of the bucket, after the service has noticed it. */
+const OUTAGE_MS = sized(0, 60_000);
 const server = await startS3();
 const place = await server.bucket();
 const stack = await boot({ env: { ...server.settings(place), TABERN_SESSION_GRACE_MS: '200' } });
@@ -120,6 +124,7 @@ journey('a bucket that is away under a live session loses nothing, and is named'
     await download(page, 'away.txt', 1);
     await until(async () => /^503 .*TABERN_BLOBS_ENDPOINT/.test(await readiness()));
     await download(page, 'later.txt', 800_000);
+    await pause(OUTAGE_MS);
     is(await page.evaluate('1 + 1'), 2, 'the session goes on');
     is((await client.sessions.retrieve(session.id)).status, 'RUNNING');
     equal(await downloadsOf(session.id), []);
