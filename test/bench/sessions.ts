@@ -52,6 +52,9 @@ type Session = { id: string; connectUrl: string };
 const IN_A_ROW = 20;
 const LAUNCHES = 5;
 
+const RECORDED = { ready: 'tenReady', work: 'tenWork', both: 'tenBoth' } as const;
+const LOGGED = { ready: 'tenReadyLogged', work: 'tenWorkLogged', both: 'tenBothLogged' } as const;
+
 if (import.meta.main) {
   const parts = { warm, cold, row, together, memory };
   for (const [name, part] of Object.entries(parts)) {
@@ -154,9 +157,6 @@ async function together(): Promise<void> {
 
 /** In ms: until the last is open, from then until the last has done its work, and both. */
 type TenTimes = Record<'ready' | 'work' | 'both', number>;
-
-const RECORDED = { ready: 'tenReady', work: 'tenWork', both: 'tenBoth' } as const;
-const LOGGED = { ready: 'tenReadyLogged', work: 'tenWorkLogged', both: 'tenBothLogged' } as const;
 
 /** A page of 20 pictures and 100 evaluations in each of ten browsers. */
 export async function atOnce(effort: Effort, peers: readonly Peer[] = []): Promise<Row[]> {
