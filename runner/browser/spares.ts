@@ -1,9 +1,9 @@
 /**
  * Spare Chromes with fresh profiles, and the sessions that wait for one. A session takes a spare,
  * or waits for a start: the next Chrome that is ready is given to the session that has waited
- * longest. A dead spare is replaced. A failed start rejects a waiting session only if no other
- * start is in progress for it. After a failure, spares are not refilled for a pause, which doubles
- * with each failure.
+ * longest. A failed start rejects a waiting session only if no other start is in progress for it.
+ * After a failure, or the death of a spare, spares are not refilled for a pause, which doubles each
+ * time until a session has a Chrome.
  *
  * The stock follows bursts. A session that found no spare makes it as large as the number of
  * sessions that began within some seconds. It stays so until no burst of that size has come for
@@ -26,7 +26,7 @@ const USUAL_MAX = 2;
 const BURST_MS = 10_000;
 /** Ours: the stock of a burst is kept for one to two of these intervals. */
 const INTERVAL_MS = 150_000;
-/** Between a failed start and the next refill. */
+/** Between a failed start, or the death of a spare, and the next refill. */
 const PAUSE_MIN_MS = 1_000;
 const PAUSE_MAX_MS = 30_000;
 
@@ -122,6 +122,7 @@ export class Spares {
     const now = performance.now();
     this.#begun = [...this.#begun.filter((at) => now - at < burstMs), now];
     this.#largest = Math.max(this.#largest, this.#begun.length);
+    this.#pauseMs = PAUSE_MIN_MS;
     return this.#begun.length;
   }
 
@@ -181,7 +182,6 @@ export class Spares {
     try {
       const chrome = await this.#options.start();
       this.#starting -= 1;
-      this.#pauseMs = PAUSE_MIN_MS;
       if (!this.#options.closing.aborted) this.#offer(chrome);
     } catch (error) {
       this.#starting -= 1;
@@ -206,19 +206,24 @@ export class Spares {
       const index = this.#warm.indexOf(chrome);
       if (index < 0) return;
       this.#warm.splice(index, 1);
-      // it may have died for want of memory
+      // it may have died for want of memory, and the next one may die as well
       this.#target = Math.max(this.#options.count, this.#target - 1);
-      this.#fill();
+      this.#rest();
     });
   }
 
   #fail(error: unknown): void {
-    const { closing, log } = this.#options;
+    const { log } = this.#options;
     if (this.#waiting.length > this.#starting) this.#waiting.shift()?.reject(error);
     else log.warn({ error: String(error) }, 'cannot start a spare Chrome');
+    this.#rest();
+  }
+
+  /** Refills nothing for a while. */
+  #rest(): void {
     if (this.#isPaused) return;
     this.#isPaused = true;
-    void pause(this.#pauseMs, closing).then(() => {
+    void pause(this.#pauseMs, this.#options.closing).then(() => {
       this.#isPaused = false;
       this.#fill(); // starts none when closing
     });

@@ -389,6 +389,20 @@ pool('a dead spare is replaced', async () => {
   await chromes.close();
 });
 
+pool('spares that die as soon as they are ready are not started without end', async () => {
+  const { made, launch } = factory(undefined, () => false);
+  const slow = async (wanted: TakeOptions): Promise<Chrome> => {
+    await pause(5);
+    return launch(wanted);
+  };
+  const spares = [{ engine: 'headless-shell', count: 2 } as const];
+  const chromes = openChromePool({ launch: slow, spares, max: 9, log });
+  await pause(2_500);
+  assert.ok(made.length <= 6, `${made.length} starts`);
+  await until(() => made.length > 2, 'it is tried again');
+  await chromes.close();
+});
+
 pool('a failed start releases its place and is not retried at once', async () => {
   let tries = 0;
   let isBroken = true;
