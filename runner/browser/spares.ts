@@ -34,8 +34,8 @@ export type SparesOptions = {
   start(): Promise<Chrome>;
   /** Number of spares that are always kept. 0: none is ever kept. */
   count: number;
-  /** Whether one more than `count` may be started now. */
-  mayGrow(): boolean;
+  /** Whether one more than `count` may be started now, or be kept that is up. */
+  hasPlace(which: 'new' | 'up'): boolean;
   /** By default BURST_MS. */
   burstMs?: number | undefined;
   /** By default INTERVAL_MS. */
@@ -108,6 +108,14 @@ export class Spares {
     if (this.#target > this.#options.count) this.#fill();
   }
 
+  /** Ends a spare of a burst, whose place a session has taken. Returns whether there was one. */
+  giveUp(): boolean {
+    if (this.#warm.length <= this.#options.count) return false;
+    this.#shrink();
+    void this.#warm.pop()?.close();
+    return true;
+  }
+
   /** Ends the spares and keeps none; a later session waits for the start of its own. */
   retire(): void {
     this.#retired.abort();
@@ -132,6 +140,10 @@ export class Spares {
     if (count === 0 || this.#ending.aborted) return;
     this.#target = Math.max(this.#target, burst);
     if (this.#target > count) this.#interval ??= this.#nextInterval();
+  }
+
+  #shrink(): void {
+    this.#target = Math.max(this.#options.count, this.#target - 1);
   }
 
   #nextInterval(): NodeJS.Timeout {
@@ -161,13 +173,13 @@ export class Spares {
 
   /** Starts the other spares, one after the other. */
   async #grow(): Promise<void> {
-    const { count, mayGrow, hasRoom = hasCpuRoom } = this.#options;
+    const { count, hasPlace, hasRoom = hasCpuRoom } = this.#options;
     const up = (): number => this.#warm.length + this.#starting;
     const isMissing = (): boolean =>
       this.#mayStart() &&
       this.#waiting.length === 0 && // the start for a session fills the stock afterwards
       up() < this.#target &&
-      (up() < count || mayGrow());
+      (up() < count || hasPlace('new'));
     this.#isGrowing = true;
     while (isMissing()) {
       // what is missing may have changed during the look
@@ -195,8 +207,14 @@ export class Spares {
     if (waiter) {
       waiter.resolve(chrome);
       this.#enlarge(this.#count());
-    } else if (this.#warm.length < this.#target) this.#keep(chrome);
+    } else if (this.#mayKeep()) this.#keep(chrome);
     else void chrome.close(); // no session waits for it any more
+  }
+
+  #mayKeep(): boolean {
+    const { count, hasPlace } = this.#options;
+    const kept = this.#warm.length;
+    return kept < this.#target && (kept < count || hasPlace('up'));
   }
 
   #keep(chrome: Chrome): void {
@@ -207,7 +225,7 @@ export class Spares {
       if (index < 0) return;
       this.#warm.splice(index, 1);
       // it may have died for want of memory, and the next one may die as well
-      this.#target = Math.max(this.#options.count, this.#target - 1);
+      this.#shrink();
       this.#rest();
     });
   }
