@@ -56,6 +56,7 @@ export function openChromePool(options: PoolOptions): ChromePool {
   const starting = new Set<Promise<unknown>>();
   const closing = new AbortController();
   let taken = 0;
+  const up = (): number => alive.size + starting.size;
 
   const start = async (wanted: TakeOptions): Promise<Chrome> => {
     closing.signal.throwIfAborted();
@@ -77,12 +78,12 @@ export function openChromePool(options: PoolOptions): ChromePool {
     }
   };
   /** A spare beyond the usual ones has a free place, so that it takes no session's memory. */
-  const mayGrow = (): boolean => {
-    const up = alive.size + starting.size;
-    return up < max && up - taken < sparesMax;
+  const hasPlace = (which: 'new' | 'up'): boolean => {
+    const wanted = up() + (which === 'new' ? 1 : 0);
+    return wanted <= max && wanted - taken <= sparesMax;
   };
   const opened = spares.map(({ engine, ...stock }) => {
-    const own = { start: () => start({ engine }), mayGrow, log, closing: closing.signal };
+    const own = { start: () => start({ engine }), hasPlace, log, closing: closing.signal };
     return [engine, new Spares({ ...stock, ...own })] as const;
   });
   const begin = async (): Promise<void> => {
@@ -105,6 +106,8 @@ export function openChromePool(options: PoolOptions): ChromePool {
           throw either.reason;
         }
         taken += 1;
+        // a spare that it could not use may have its place
+        if (up() > max) opened.some(([, stock]) => stock.giveUp());
         void chrome.exited.then(() => {
           taken -= 1;
           permit[Symbol.dispose]();

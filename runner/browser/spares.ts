@@ -1,9 +1,9 @@
 /**
  * Spare Chromes with fresh profiles, and the sessions that wait for one. A session takes a spare,
  * or waits for a start: the next Chrome that is ready is given to the session that has waited
- * longest. A dead spare is replaced. A failed start rejects a waiting session only if no other
- * start is in progress for it. After a failure, spares are not refilled for a pause, which doubles
- * with each failure.
+ * longest. A failed start rejects a waiting session only if no other start is in progress for it.
+ * After a failure, or the death of a spare, spares are not refilled for a pause, which doubles each
+ * time until a session has a Chrome.
  *
  * The stock follows bursts. A session that found no spare makes it as large as the number of
  * sessions that began within some seconds. It stays so until no burst of that size has come for
@@ -26,7 +26,7 @@ const USUAL_MAX = 2;
 const BURST_MS = 10_000;
 /** Ours: the stock of a burst is kept for one to two of these intervals. */
 const INTERVAL_MS = 150_000;
-/** Between a failed start and the next refill. */
+/** Between a failed start, or the death of a spare, and the next refill. */
 const PAUSE_MIN_MS = 1_000;
 const PAUSE_MAX_MS = 30_000;
 
@@ -34,8 +34,8 @@ export type SparesOptions = {
   start(): Promise<Chrome>;
   /** Number of spares that are always kept. 0: none is ever kept. */
   count: number;
-  /** Whether one more than `count` may be started now. */
-  mayGrow(): boolean;
+  /** Whether one more than `count` may be started now, or be kept that is up. */
+  hasPlace(which: 'new' | 'up'): boolean;
   /** By default BURST_MS. */
   burstMs?: number | undefined;
   /** By default INTERVAL_MS. */
@@ -108,6 +108,14 @@ export class Spares {
     if (this.#target > this.#options.count) this.#fill();
   }
 
+  /** Ends a spare of a burst, whose place a session has taken. Returns whether there was one. */
+  giveUp(): boolean {
+    if (this.#warm.length <= this.#options.count) return false;
+    this.#shrink();
+    void this.#warm.pop()?.close();
+    return true;
+  }
+
   /** Ends the spares and keeps none; a later session waits for the start of its own. */
   retire(): void {
     this.#retired.abort();
@@ -122,6 +130,7 @@ export class Spares {
     const now = performance.now();
     this.#begun = [...this.#begun.filter((at) => now - at < burstMs), now];
     this.#largest = Math.max(this.#largest, this.#begun.length);
+    this.#pauseMs = PAUSE_MIN_MS;
     return this.#begun.length;
   }
 
@@ -131,6 +140,10 @@ export class Spares {
     if (count === 0 || this.#ending.aborted) return;
     this.#target = Math.max(this.#target, burst);
     if (this.#target > count) this.#interval ??= this.#nextInterval();
+  }
+
+  #shrink(): void {
+    this.#target = Math.max(this.#options.count, this.#target - 1);
   }
 
   #nextInterval(): NodeJS.Timeout {
@@ -160,13 +173,13 @@ export class Spares {
 
   /** Starts the other spares, one after the other. */
   async #grow(): Promise<void> {
-    const { count, mayGrow, hasRoom = hasCpuRoom } = this.#options;
+    const { count, hasPlace, hasRoom = hasCpuRoom } = this.#options;
     const up = (): number => this.#warm.length + this.#starting;
     const isMissing = (): boolean =>
       this.#mayStart() &&
       this.#waiting.length === 0 && // the start for a session fills the stock afterwards
       up() < this.#target &&
-      (up() < count || mayGrow());
+      (up() < count || hasPlace('new'));
     this.#isGrowing = true;
     while (isMissing()) {
       // what is missing may have changed during the look
@@ -181,7 +194,6 @@ export class Spares {
     try {
       const chrome = await this.#options.start();
       this.#starting -= 1;
-      this.#pauseMs = PAUSE_MIN_MS;
       if (!this.#options.closing.aborted) this.#offer(chrome);
     } catch (error) {
       this.#starting -= 1;
@@ -195,8 +207,14 @@ export class Spares {
     if (waiter) {
       waiter.resolve(chrome);
       this.#enlarge(this.#count());
-    } else if (this.#warm.length < this.#target) this.#keep(chrome);
+    } else if (this.#mayKeep()) this.#keep(chrome);
     else void chrome.close(); // no session waits for it any more
+  }
+
+  #mayKeep(): boolean {
+    const { count, hasPlace } = this.#options;
+    const kept = this.#warm.length;
+    return kept < this.#target && (kept < count || hasPlace('up'));
   }
 
   #keep(chrome: Chrome): void {
@@ -206,19 +224,24 @@ export class Spares {
       const index = this.#warm.indexOf(chrome);
       if (index < 0) return;
       this.#warm.splice(index, 1);
-      // it may have died for want of memory
-      this.#target = Math.max(this.#options.count, this.#target - 1);
-      this.#fill();
+      // it may have died for want of memory, and the next one may die as well
+      this.#shrink();
+      this.#rest();
     });
   }
 
   #fail(error: unknown): void {
-    const { closing, log } = this.#options;
+    const { log } = this.#options;
     if (this.#waiting.length > this.#starting) this.#waiting.shift()?.reject(error);
     else log.warn({ error: String(error) }, 'cannot start a spare Chrome');
+    this.#rest();
+  }
+
+  /** Refills nothing for a while. */
+  #rest(): void {
     if (this.#isPaused) return;
     this.#isPaused = true;
-    void pause(this.#pauseMs, closing).then(() => {
+    void pause(this.#pauseMs, this.#options.closing).then(() => {
       this.#isPaused = false;
       this.#fill(); // starts none when closing
     });

@@ -76,7 +76,7 @@ async function openScreencast(pipe: Pipe, targetId: string): Promise<Screencast>
   try {
     await session.call('Page.startScreencast', FRAME_OPTIONS, START_OPTIONS);
   } catch (error) {
-    await session[Symbol.asyncDispose]();
+    await screencast[Symbol.asyncDispose]();
     throw error;
   }
   return screencast;

@@ -192,6 +192,51 @@ pool('a spare of a burst takes a free place only', async () => {
   await chromes.close();
 });
 
+pool('a spare of a burst gives its place to a session that cannot use it', async () => {
+  const { launch } = factory();
+  const stocks = [
+    { engine: 'headless-shell', count: 1, hasRoom: async () => true },
+    { engine: 'chromium', count: 0 },
+  ] as const;
+  const chromes = openChromePool({ launch, spares: stocks, sparesMax: 9, max: 6, log });
+  const burst = await Promise.all([1, 2, 3, 4, 5, 6].map(() => chromes.take({}, never)));
+  for (const chrome of burst) await chrome.close();
+  await until(() => chromes.counts().up === 6, 'all six places');
+  for (const wanted of [{ profileDir: '/profile' }, { engine: 'chromium' }] as const) {
+    for (let count = 0; count < 3; count += 1) await chromes.take(wanted, never);
+    const { taken, up } = chromes.counts();
+    assert.is(up, Math.max(6, taken + 1), 'all places, and the usual spare');
+  }
+  await chromes.close();
+});
+
+pool('starts for sessions that gave up make the stock no larger than the most', async () => {
+  const { made, launch } = factory();
+  const gates: (() => void)[] = [];
+  let isGated = false;
+  const gated = async (wanted: TakeOptions): Promise<Chrome> => {
+    if (isGated) await new Promise<void>((resolve) => gates.push(resolve));
+    return launch(wanted);
+  };
+  const stock = { engine: 'headless-shell', count: 1, hasRoom: async () => true } as const;
+  const chromes = openChromePool({ launch: gated, spares: [stock], sparesMax: 2, max: 9, log });
+  const burst = await Promise.all([1, 2, 3, 4, 5, 6].map(() => chromes.take({}, never)));
+  for (const chrome of burst) await chrome.close();
+  await until(() => alive(made) === 2, 'the most');
+  isGated = true;
+  const impatient = new AbortController();
+  const all = [1, 2, 3, 4, 5, 6].map(() => chromes.take({}, impatient.signal));
+  await until(() => gates.length >= 4, 'a start for each that finds no spare');
+  impatient.abort(new Error('gave up'));
+  const taken = (await Promise.allSettled(all)).filter(({ status }) => status === 'fulfilled');
+  assert.is(taken.length, 2);
+  isGated = false;
+  for (const open of gates) open();
+  await until(() => made.length >= 6 + 2 + gates.length, 'all starts');
+  assert.ok(alive(made) <= 2 + 2, 'those taken, and the most');
+  await chromes.close();
+});
+
 pool('failed starts make the stock no larger', async () => {
   let isBroken = true;
   const { made, launch } = factory(() => isBroken);
@@ -386,6 +431,20 @@ pool('a dead spare is replaced', async () => {
   await Promise.resolve(); // a tick: from now on it must not be taken
   assert.is((await chromes.take({}, never)).id, '1');
   await until(() => made.length === 3, 'another spare');
+  await chromes.close();
+});
+
+pool('spares that die as soon as they are ready are not started without end', async () => {
+  const { made, launch } = factory(undefined, () => false);
+  const slow = async (wanted: TakeOptions): Promise<Chrome> => {
+    await pause(5);
+    return launch(wanted);
+  };
+  const spares = [{ engine: 'headless-shell', count: 2 } as const];
+  const chromes = openChromePool({ launch: slow, spares, max: 9, log });
+  await pause(2_500);
+  assert.ok(made.length <= 6, `${made.length} starts`);
+  await until(() => made.length > 2, 'it is tried again');
   await chromes.close();
 });
 
