@@ -179,9 +179,15 @@ export type Figures = {
   plain: number;
   /** The middle one of the rounds. */
   ratio: number;
-  /** How far the rounds' ratios are apart: their quartiles' distance, as a part of the ratio. */
+  /**
+   * How far the rounds' ratios are apart: their quartiles' distance, as a part of the ratio, or of
+   * a quarter when the ratio is smaller.
+   */
   spread: number;
 };
+
+/** Below it, how often faster something is tells little: half of 0.04 is no other result. */
+const SMALL_RATIO = 0.25;
 
 export function figuresOf({ rounds }: Row): Figures {
   const ratios = rounds.map(({ took, plain }) => middle(took) / middle(plain));
@@ -192,7 +198,7 @@ export function figuresOf({ rounds }: Row): Figures {
     p95: quantile(took, 0.95),
     plain: middle(rounds.flatMap((round) => round.plain)),
     ratio,
-    spread: (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / ratio,
+    spread: (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / Math.max(ratio, SMALL_RATIO),
   };
 }
 
