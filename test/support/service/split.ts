@@ -14,6 +14,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { openSealer } from '../../../core/common/sealer.ts';
 import { tokenFile } from '../../../core/common/secret-files.ts';
+import { until } from '../poll.ts';
 import { freePort } from '../port.ts';
 import { type Address, accepts, startFront } from '../servers/front.ts';
 import { callerVariables, coreVariables, openPairs, type Pairs } from './pairs.ts';
@@ -50,8 +51,16 @@ async function run(): Promise<void> {
   const gateways = await openGateways(pairs, address);
   await openRunners(pairs, address);
   await Promise.all([...cores, ...gateways].map(accepts));
+  await Promise.all(gateways.map(answers));
   const port = Number(shared['TABERN_PORT']);
   front = await startFront({ host: GATEWAY_HOST, port }, gateways);
+}
+
+/** Waits until the gateway has reached a core. */
+async function answers({ host, port }: Address): Promise<void> {
+  const headers = { 'x-svc-api-key': apiKey };
+  const url = `http://${host}:${port}/v1/sessions?status=RUNNING`;
+  await until(async () => (await fetch(url, { headers })).ok);
 }
 
 function variables(isWanted: (name: string) => boolean): Variables {
