@@ -11,6 +11,11 @@ import { type Attached, attach } from '../../browser/cdp/target-session.ts';
 
 /** Ours: beyond 15 a second, Chrome's work grows and people see no difference. */
 const FRAME_MS = 1_000 / 15;
+/**
+ * With one more unacknowledged frame Chrome 156 drops the next, and never sends it (seen). Ours: it
+ * may not have read our last acknowledgement.
+ */
+const IN_FLIGHT_MAX = 2;
 /** Retried while the page changes its process. Ours: no viewer waits longer for a page. */
 const START_OPTIONS = { timeoutMs: 30_000 };
 /** In pixels. A larger page is scaled down. */
@@ -97,6 +102,10 @@ export class Screencast implements AsyncDisposable {
   #unacknowledged = 0;
   #acknowledgedAt = -FRAME_MS;
   #timer: NodeJS.Timeout | undefined;
+  /** Chrome may have dropped one of this capture. */
+  #mayMissFrame = false;
+  /** Pending while no frame has come since all were acknowledged. */
+  #renewal: NodeJS.Timeout | undefined;
 
   constructor(session: Attached, targetId: string, sizes: Resizes) {
     this.session = session;
@@ -144,7 +153,9 @@ export class Screencast implements AsyncDisposable {
   #forgetFrames(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    clearTimeout(this.#renewal);
     this.#unacknowledged = 0;
+    this.#mayMissFrame = false;
   }
 
   /** Starts the capture again: its first frame arrives also when the page is static. */
@@ -171,6 +182,8 @@ export class Screencast implements AsyncDisposable {
     const { deviceWidth: width, deviceHeight: height } = metadata;
     this.#screencastId = sessionId;
     this.#unacknowledged += 1;
+    this.#mayMissFrame ||= this.#unacknowledged >= IN_FLIGHT_MAX;
+    clearTimeout(this.#renewal);
     this.latest = { jpeg: Buffer.from(data, 'base64'), width, height };
     for (const watcher of this.#watchers) watcher.onFrame();
     this.resume();
@@ -183,6 +196,8 @@ export class Screencast implements AsyncDisposable {
     const frame = { sessionId: this.#screencastId };
     // rejects when the page is gone, and its screencast with it
     this.session.call('Page.screencastFrameAck', frame).catch(() => undefined);
+    if (this.#unacknowledged === 0 && this.#mayMissFrame)
+      this.#renewal = setTimeout(() => this.#renew(), FRAME_MS);
     this.resume();
   }
 }

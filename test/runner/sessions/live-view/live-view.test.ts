@@ -14,6 +14,8 @@ const BLUE = '0,0,255';
 const LIME = '0,255,0';
 /** Without a restart of the capture one in ten is not shown. */
 const RESIZES = 30;
+/** Without such a restart every second one is not shown. */
+const ROWS = 10;
 
 function firstPage(browser: Browser): Page {
   return must(browser.contexts()[0]?.pages()[0], 'the default page');
@@ -72,6 +74,29 @@ test('a page that is painted right after a resize is shown', async () => {
     await paint(page, colour);
     await untilSees(viewing, page, colour);
     assert.equal(viewing.size, size);
+  }
+  viewing.socket.close();
+  await browser.close();
+});
+
+test('the last of many pictures in a row is shown', async () => {
+  await using lab = await openLiveLab();
+  const browser = await chromium.connectOverCDP(lab.connectUrl);
+  const page = firstPage(browser);
+  const viewing = await look(lab.viewUrl);
+  for (let index = 0; index < ROWS; index += 1) {
+    const colour = index % 2 === 0 ? BLUE : RED;
+    await page.evaluate(`new Promise((done) => {
+      let times = 0;
+      const step = () => {
+        times += 1;
+        const colour = times < 8 ? '0,' + times * 30 + ',0' : '${colour}';
+        document.documentElement.style.background = 'rgb(' + colour + ')';
+        requestAnimationFrame(times < 8 ? step : done);
+      };
+      step();
+    })`);
+    await untilSees(viewing, page, colour);
   }
   viewing.socket.close();
   await browser.close();
