@@ -12,10 +12,11 @@ import { type Attached, attach } from '../../browser/cdp/target-session.ts';
 /** Ours: beyond 15 a second, Chrome's work grows and people see no difference. */
 const FRAME_MS = 1_000 / 15;
 /**
- * With one more unacknowledged frame Chrome 156 drops the next, and never sends it (seen). Ours: it
- * may not have read our last acknowledgement.
+ * Chrome 156 drops a frame while it encodes or waits for acknowledgements of three others, and
+ * never sends it (seen). Ours: after frames so close together the capture starts again, when none
+ * has come for as long.
  */
-const IN_FLIGHT_MAX = 2;
+const CLOSE_MS = 300;
 /** Retried while the page changes its process. Ours: no viewer waits longer for a page. */
 const START_OPTIONS = { timeoutMs: 30_000 };
 /** In pixels. A larger page is scaled down. */
@@ -102,6 +103,8 @@ export class Screencast implements AsyncDisposable {
   #unacknowledged = 0;
   #acknowledgedAt = -FRAME_MS;
   #timer: NodeJS.Timeout | undefined;
+  /** Of this capture. */
+  #frameAt = Number.NEGATIVE_INFINITY;
   /** Chrome may have dropped one of this capture. */
   #mayMissFrame = false;
   /** Pending while no frame has come since all were acknowledged. */
@@ -156,6 +159,7 @@ export class Screencast implements AsyncDisposable {
     clearTimeout(this.#renewal);
     this.#unacknowledged = 0;
     this.#mayMissFrame = false;
+    this.#frameAt = Number.NEGATIVE_INFINITY;
   }
 
   /** Starts the capture again: its first frame arrives also when the page is static. */
@@ -182,7 +186,9 @@ export class Screencast implements AsyncDisposable {
     const { deviceWidth: width, deviceHeight: height } = metadata;
     this.#screencastId = sessionId;
     this.#unacknowledged += 1;
-    this.#mayMissFrame ||= this.#unacknowledged >= IN_FLIGHT_MAX;
+    const now = performance.now();
+    this.#mayMissFrame ||= now - this.#frameAt < CLOSE_MS;
+    this.#frameAt = now;
     clearTimeout(this.#renewal);
     this.latest = { jpeg: Buffer.from(data, 'base64'), width, height };
     for (const watcher of this.#watchers) watcher.onFrame();
@@ -196,8 +202,9 @@ export class Screencast implements AsyncDisposable {
     const frame = { sessionId: this.#screencastId };
     // rejects when the page is gone, and its screencast with it
     this.session.call('Page.screencastFrameAck', frame).catch(() => undefined);
-    if (this.#unacknowledged === 0 && this.#mayMissFrame)
-      this.#renewal = setTimeout(() => this.#renew(), FRAME_MS);
+    if (this.#unacknowledged === 0 && this.#mayMissFrame) {
+      this.#renewal = setTimeout(() => this.#renew(), CLOSE_MS);
+    }
     this.resume();
   }
 }
