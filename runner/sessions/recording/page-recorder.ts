@@ -31,6 +31,7 @@ const REGAINED = 0.25;
  * after seconds, until it is not needed any more.
  */
 const START_TIMEOUT_MS = 24 * 3_600_000;
+
 export type Frame = {
   jpeg: Buffer;
   /** Time of arrival, in ms since 1970. */

@@ -50,7 +50,7 @@ function kills(): Fault[] {
         'still, and `kill -9` of PostgreSQL',
       count: `${sizesIn('faults/machines/kills.test.ts', 'KILLS')}, of each`,
       fails: 'one of the same, a handler runs twice, or a killed core ends a session',
-      command: whole('test/faults/machines/kills.test.ts'),
+      command: `TABERN_TEST_KILLS=50 ${whole('test/faults/machines/kills.test.ts')}`,
     },
     {
       what: 'cuts of power, on a block device that drops what was not synced; needs root',
