@@ -9,12 +9,50 @@ const PRESSURE_FILE = '/proc/pressure/cpu';
 const LOOK_MS = 250;
 /** Ours: the part of a look in which some task may wait, and there still is room. */
 const WAITED_MAX = 0.25;
+/** Ours: the part of a look from which on work that can wait, waits. */
+const WAITED_MUCH = 0.5;
 
 /** One look. The signal ends it early. A kernel without that information always has room. */
 export async function hasCpuRoom(signal: AbortSignal, read = pressureText): Promise<boolean> {
   const [waited, at] = [waitedMs(read()), performance.now()];
   await pause(LOOK_MS, signal);
   return waitedMs(read()) - waited <= WAITED_MAX * (performance.now() - at);
+}
+
+/**
+ * Whether the processors are overloaded, from looks between its calls, so that it may be asked for
+ * each frame of a recording. A kernel without that information never is.
+ */
+export function watchOverload(read = pressureText): () => boolean {
+  let from = { waited: waitedMs(read()), at: performance.now() };
+  let isOverloaded = false;
+  return () => {
+    const elapsed = performance.now() - from.at;
+    if (elapsed < LOOK_MS) return isOverloaded;
+    const waited = waitedMs(read());
+    isOverloaded = waited - from.waited > WAITED_MUCH * elapsed;
+    from = { waited, at: performance.now() };
+    return isOverloaded;
+  };
+}
+
+/**
+ * Returns a function that waits while the processors are overloaded, for at most `maxMs` since it
+ * last found that they were not: on a machine that stays busy work is late once, not each time.
+ */
+export function yieldWhile(
+  isOverloaded: () => boolean,
+  maxMs: number,
+): (signal: AbortSignal) => Promise<void> {
+  let since: number | undefined;
+  return async (signal) => {
+    while (isOverloaded()) {
+      since ??= performance.now();
+      if (signal.aborted || performance.now() - since >= maxMs) return;
+      await pause(LOOK_MS, signal);
+    }
+    since = undefined;
+  };
 }
 
 /** For how long some task has waited since the start of the machine. */

@@ -2,6 +2,7 @@
  * Captures frames of one page as it changes, at most ten a second, for its recording. The decisions
  * about the modes are in runner/browser/README.md.
  *   live --80 % of the frames possible in 2 s--> sparing --two equal frames--> live
+ *   live --the processors are overloaded--> sparing --two equal frames, or there is room--> live
  *   live, sparing --a window opens, which may pause the page--> still --runs, or after 5 s--> live
  * A page that opens windows without end is still for a limited share of the time.
  * The page cannot detect any of it, nor can a client's own screencast.
@@ -20,6 +21,8 @@ const FRAME_MS = 100;
 const WINDOW_MS = 2_000;
 const SATURATED = (0.8 * WINDOW_MS) / FRAME_MS;
 const SPARING_MS = 250;
+/** While the processors are overloaded. */
+const OVERLOADED_MS = 500;
 /** With this many unacknowledged frames Chrome 156 drops the next (seen). */
 const IN_FLIGHT_MAX = 3;
 /** Ours: a client resumes a new window after a round trip or two, also on a busy machine. */
@@ -38,7 +41,12 @@ export type Frame = {
   at: number;
 };
 
-type Options = { now: () => number; onFrame(frame: Frame): void };
+type Options = {
+  now: () => number;
+  onFrame(frame: Frame): void;
+  /** Asked for each frame: whether the pages need the processors more. */
+  isOverloaded: () => boolean;
+};
 
 /** Starts at once and never throws: a page that cannot be recorded is gone or closing. */
 export class PageRecorder {
@@ -50,6 +58,7 @@ export class PageRecorder {
   #last = '';
   #isEqual = false; // the last frame was equal to the one before
   #isShooting = false; // sparing, and its frame has not arrived
+  #isSaturated = false; // draws without end
   #times: number[] = []; // of the frames in the window
   #captures = 0;
   #wanted = new AbortController(); // aborts the capture that started last
@@ -120,16 +129,18 @@ export class PageRecorder {
     this.#last = data;
     const isAtRest = isSame && this.#isEqual;
     this.#isEqual = isSame;
+    const isOverloaded = this.#options.isOverloaded();
     if (this.#mode === 'sparing') {
-      if (!isAtRest) {
-        this.#spare();
+      if (!isAtRest && (this.#isSaturated || isOverloaded)) {
+        this.#spare(isOverloaded);
         return;
       }
       this.#mode = 'live'; // the capture that took this frame continues
       this.#times = [];
     }
     this.#times = [...this.#times.filter((time) => at - time < WINDOW_MS), at];
-    if (this.#times.length >= SATURATED) this.#spare();
+    this.#isSaturated = this.#times.length >= SATURATED;
+    if (this.#isSaturated || (isOverloaded && !isAtRest)) this.#spare(isOverloaded);
     else this.#hold(sessionId);
   }
 
@@ -197,11 +208,11 @@ export class PageRecorder {
     this.#start();
   }
 
-  #spare(): void {
+  #spare(isOverloaded: boolean): void {
     this.#mode = 'sparing';
     this.#isShooting = false;
     this.#halt();
-    this.#schedule(() => this.#start(), SPARING_MS);
+    this.#schedule(() => this.#start(), isOverloaded ? OVERLOADED_MS : SPARING_MS);
   }
 
   #start(): void {

@@ -20,6 +20,7 @@ import { openFairQueue } from '../../../proto/sharing/fair-queue.ts';
 import { openShares, type Shares } from '../../../proto/sharing/shares.ts';
 import { until as untilAborted } from '../../common/abort.ts';
 import { CHUNK_BYTES, uploadBlob } from '../../common/blob-upload.ts';
+import { watchOverload, yieldWhile } from '../../common/cpu-room.ts';
 import type { Lease } from '../../leases/lease.ts';
 import type { Encoded, Encoder, TimedFrame } from './encoder.ts';
 import { ALLOWANCE_BYTES, type FrameBuffer, openFrameBuffer } from './frame-buffer.ts';
@@ -39,6 +40,8 @@ const SEND_TIMEOUT_MS = 540_000;
 const WAITING = { max: 512, ofOwner: 256 };
 /** Ours: for the last segments when the runner shuts down. */
 const SHUTDOWN_GRACE_MS = 5_000;
+/** Ours: how late the encoder may be because sessions need the processors. */
+const YIELD_MS = 10_000;
 
 /** Where to upload, and under which lease, which may have ended. */
 export type Recipient = {
@@ -81,6 +84,8 @@ type SegmentJob = {
 };
 
 export type Recordings = AsyncDisposable & {
+  /** Whether the sessions need the processors more than their recordings do. */
+  isOverloaded: () => boolean;
   openFrameBuffer(name: string, projectId: string): FrameBuffer;
   /** Reports to core that a page is recorded, at once when `hurry` aborts. Never rejects. */
   report(track: Track, hurry: AbortSignal): Promise<void>;
@@ -97,8 +102,12 @@ export function openRecordings(options: {
   runDir: string;
   log: Log;
   allowance?: Shares;
+  /** By default what the kernel says. */
+  isOverloaded?: () => boolean;
 }): Recordings {
   const { encoder, runDir, log, allowance = openShares(ALLOWANCE_BYTES) } = options;
+  const { isOverloaded = watchOverload() } = options;
+  const untilRoom = yieldWhile(isOverloaded, YIELD_MS);
   const [hurry, closed] = [new AbortController(), new AbortController()];
   const waiting = openFairQueue<SegmentJob>();
   const places = openShares(WAITING.max, WAITING.ofOwner);
@@ -117,7 +126,10 @@ export function openRecordings(options: {
 
   async function makeAll(): Promise<void> {
     isMaking = true;
-    for (let one = next(); one; one = next()) await make(one.item, deps);
+    for (let one = next(); one; one = next()) {
+      await untilRoom(hurry.signal);
+      await make(one.item, deps);
+    }
     isMaking = false;
   }
   function start(): void {
@@ -134,6 +146,7 @@ export function openRecordings(options: {
   };
 
   return {
+    isOverloaded,
     openFrameBuffer: (name, projectId) =>
       openFrameBuffer(join(runDir, `recording-${name}`), projectId, allowance),
     async report(track, sooner) {

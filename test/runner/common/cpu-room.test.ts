@@ -1,7 +1,9 @@
 /** Whether there is room, as the kernel's pressure says. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { hasCpuRoom } from '../../../runner/common/cpu-room.ts';
+import { hasCpuRoom, watchOverload, yieldWhile } from '../../../runner/common/cpu-room.ts';
+import { until } from '../../support/poll.ts';
 
 const room = suite('runner/common/cpu-room');
 const never = new AbortController().signal;
@@ -30,6 +32,60 @@ room('a signal ends the look', async () => {
   const startedAt = performance.now();
   await hasCpuRoom(AbortSignal.abort(), pressure(1));
   assert.ok(performance.now() - startedAt < 250);
+});
+
+room('processors are overloaded when tasks waited for more than half of the time', async () => {
+  const [much, little] = [watchOverload(pressure(0.7)), watchOverload(pressure(0.3))];
+  assert.equal([much(), little()], [false, false], 'before there was a look');
+  await sleep(300);
+  assert.equal([much(), little()], [true, false]);
+  assert.is(much(), true, 'until the next look');
+  assert.is(watchOverload(() => '')(), false);
+});
+
+room('processors with room again are not overloaded any more', async () => {
+  let part = 0.9;
+  let [total, before] = [0, performance.now()];
+  const isOverloaded = watchOverload(() => {
+    const now = performance.now();
+    total += part * (now - before) * 1_000;
+    before = now;
+    return `some avg10=0.00 avg60=0.00 avg300=0.00 total=${Math.round(total)}`;
+  });
+  await until(isOverloaded);
+  part = 0;
+  await until(() => !isOverloaded());
+});
+
+room('work yields once for its time, and again after there was room', async () => {
+  let isOverloaded = true;
+  const waits: number[] = [];
+  const yields = yieldWhile(() => isOverloaded, 600);
+  const timed = async (): Promise<void> => {
+    const startedAt = performance.now();
+    await yields(never);
+    waits.push(performance.now() - startedAt);
+  };
+  await timed();
+  await timed();
+  isOverloaded = false;
+  await timed();
+  isOverloaded = true;
+  await timed();
+  const [first = 0, second = 0, third = 0, fourth = 0] = waits;
+  assert.ok(first >= 599 && fourth >= 599, String(waits));
+  assert.ok(Math.max(second, third) < 250, String(waits));
+});
+
+room('work stops yielding when the processors have room, or its signal aborts', async () => {
+  let isOverloaded = true;
+  const yields = yieldWhile(() => isOverloaded, 600_000);
+  const waiting = yields(never);
+  await sleep(100);
+  isOverloaded = false;
+  await waiting;
+  isOverloaded = true;
+  await yields(AbortSignal.timeout(300));
 });
 
 room.run();

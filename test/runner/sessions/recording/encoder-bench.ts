@@ -62,7 +62,10 @@ export function openBench(encode: Encode, allowanceBytes?: number) {
     async [Symbol.asyncDispose]() {},
   };
   const allowance = allowanceBytes === undefined ? {} : { allowance: openShares(allowanceBytes) };
-  const recordings = openRecordings({ encoder, runDir: dir.path, log, ...allowance });
+  const processors = { areOverloaded: false };
+  const isOverloaded = (): boolean => processors.areOverloaded;
+  const from = { encoder, runDir: dir.path, log, isOverloaded };
+  const recordings = openRecordings({ ...from, ...allowance });
   const to = { clients, lease: leaseOf('lease', added), sessionId: 'session' };
   const track: Track = {
     ...to,
@@ -84,6 +87,7 @@ export function openBench(encode: Encode, allowanceBytes?: number) {
     added,
     written,
     warned,
+    processors,
     recordings,
     track,
     take,

@@ -20,7 +20,7 @@ const WINDOWS_MAX = 100;
 
 const test = suite('runner/sessions/recording/page-recorder');
 
-function openBench() {
+function openBench({ isOverloaded = (): boolean => false } = {}) {
   const calls: string[] = [];
   const frames: string[] = [];
   const signals: AbortSignal[] = [];
@@ -49,6 +49,7 @@ function openBench() {
   const recorder = new PageRecorder(page, {
     now: () => at,
     onFrame: ({ jpeg }) => frames.push(jpeg.toString()),
+    isOverloaded,
   });
   const count = (name: string) => calls.filter((call) => call === name).length;
   return {
@@ -94,7 +95,11 @@ test('a capture that Chrome refuses after seconds starts again', async () => {
   };
   const session = openTargetSession(pipe as Pipe, 'session');
   const page: Partial<Page> = { session, closed: new Promise(() => undefined) };
-  const recorder = new PageRecorder(page as Page, { now: () => 0, onFrame: () => undefined });
+  const recorder = new PageRecorder(page as Page, {
+    now: () => 0,
+    onFrame: () => undefined,
+    isOverloaded: () => false,
+  });
   await until(() => starts === 2);
   recorder.stop();
   session.end();
@@ -138,6 +143,38 @@ test('a page that draws without end is captured in single frames until two are e
   await bench.called('screencastFrameAck', 1);
   assert.is(bench.frames.at(-1), 'live again');
   assert.is(bench.count('stop'), stops);
+  bench.recorder.stop();
+});
+
+test('while the processors are overloaded, frames are single, and live again after', async () => {
+  let isOverloaded = true;
+  const bench = openBench({ isOverloaded: () => isOverloaded });
+  for (const [index, text] of ['one', 'two'].entries()) {
+    await bench.called('start', index + 1);
+    bench.say(text, 500);
+    bench.say('unasked');
+  }
+  await bench.called('start', 3);
+  isOverloaded = false;
+  bench.say('three', 500);
+  bench.say('four', 100);
+  await bench.called('screencastFrameAck', 2);
+  assert.equal(bench.frames, ['one', 'two', 'three', 'four']);
+  assert.equal([bench.count('start'), bench.count('stop')], [3, 2]);
+  bench.recorder.stop();
+});
+
+test('a page at rest is not captured on and on while the processors are overloaded', async () => {
+  const bench = openBench({ isOverloaded: () => true });
+  for (const index of [1, 2, 3]) {
+    await bench.called('start', index);
+    bench.say('at rest', 500);
+  }
+  await bench.called('screencastFrameAck', 1);
+  assert.equal([bench.count('start'), bench.count('stop')], [3, 2]);
+  bench.say('two', 100);
+  await bench.called('start', 4);
+  assert.equal(bench.frames, ['at rest', 'two']);
   bench.recorder.stop();
 });
 

@@ -114,6 +114,22 @@ test('the start is sent once, then segments with their times, and no buffer is l
   assert.equal(readdirSync(bench.dir), []);
 });
 
+test('segments wait while the processors are overloaded, but not at the runner’s end', async () => {
+  await using bench = openBench(() => ENCODED);
+  bench.processors.areOverloaded = true;
+  bench.take(1, [1_500], 2_000);
+  await sleep(600);
+  assert.equal(bench.written, []);
+  bench.processors.areOverloaded = false;
+  await bench.recordings.idle();
+  assert.equal(bench.written, ['start', 'segment']);
+  bench.processors.areOverloaded = true;
+  bench.take(2, [2_000], 3_000, true);
+  await bench.recordings.finish(AbortSignal.abort());
+  assert.equal(bench.written, ['start', 'segment', 'segment']);
+  assert.equal(readdirSync(bench.dir), []);
+});
+
 test('a failed encoding is retried once', async () => {
   let asked = 0;
   await using bench = openBench(() => {
