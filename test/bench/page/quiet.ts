@@ -32,16 +32,22 @@ export type Look =
   | { when: string; pressure: number | undefined; busy: number }
   | { when: string; others: number };
 
-/** Why a page of these rows may not be written; empty when it may. */
-export function refusals(looks: readonly Look[], rows: readonly Row[]): string[] {
+/** What shows that rows were disturbed: a busy machine, or rounds that are far apart. */
+export function disturbances(looks: readonly Look[], rows: readonly Row[]): string[] {
   const found = looks.flatMap(busyIn);
-  const own = rows.filter(({ peer }) => peer === undefined);
-  for (const row of own) {
+  for (const row of rows.filter(({ peer }) => peer === undefined)) {
     const { spread } = figuresOf(row);
     if (spread <= BOUNDS.spread) continue;
     const title = ROWS[row.id].title;
     found.push(`${title}: a spread of ${percent(spread)} is above ${percent(BOUNDS.spread)}`);
   }
+  return found;
+}
+
+/** Why a page of these rows may not be written; empty when it may. */
+export function refusals(looks: readonly Look[], rows: readonly Row[]): string[] {
+  const found = disturbances(looks, rows);
+  const own = rows.filter(({ peer }) => peer === undefined);
   const rounds = Math.min(...own.map((row) => row.rounds.length));
   if (rounds < BOUNDS.roundsMin) found.push(`fewer than ${BOUNDS.roundsMin} rounds`);
   const lacking = Object.entries(ROWS).filter(([id]) => !own.some((row) => row.id === id));
