@@ -11,6 +11,8 @@ const LOOK_MS = 250;
 const WAITED_MAX = 0.25;
 /** Ours: the part of a look from which on work that can wait, waits. */
 const WAITED_MUCH = 0.5;
+/** Ours: of the time in which work does not yield. It yields for a tenth of all time at most. */
+const REGAINED = 0.1;
 
 /** One look. The signal ends it early. A kernel without that information always has room. */
 export async function hasCpuRoom(signal: AbortSignal, read = pressureText): Promise<boolean> {
@@ -37,21 +39,26 @@ export function watchOverload(read = pressureText): () => boolean {
 }
 
 /**
- * Returns a function that waits while the processors are overloaded, for at most `maxMs` since it
- * last found that they were not: on a machine that stays busy work is late once, not each time.
+ * Returns a function that waits while the processors are overloaded, for at most `maxMs`. What it
+ * waits is regained slowly: work that comes again and again is late once, not each time.
  */
 export function yieldWhile(
   isOverloaded: () => boolean,
   maxMs: number,
 ): (signal: AbortSignal) => Promise<void> {
-  let since: number | undefined;
+  let [leftMs, at] = [maxMs, performance.now()];
+  /** The time since the last call. */
+  const elapsed = (): number => {
+    const before = at;
+    at = performance.now();
+    return at - before;
+  };
   return async (signal) => {
-    while (isOverloaded()) {
-      since ??= performance.now();
-      if (signal.aborted || performance.now() - since >= maxMs) return;
-      await pause(LOOK_MS, signal);
+    leftMs = Math.min(maxMs, leftMs + REGAINED * elapsed());
+    while (leftMs > 0 && !signal.aborted && isOverloaded()) {
+      await pause(Math.min(LOOK_MS, leftMs), signal);
+      leftMs -= elapsed();
     }
-    since = undefined;
   };
 }
 

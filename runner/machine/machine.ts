@@ -165,6 +165,7 @@ export async function openMachine(options: {
     retire() {
       chromes.retire();
       hosts.retire();
+      recordings.retire();
     },
     browserFailure: () => launches.failure,
     browser: reporterOf({ launches, chromes, buildMs: buildMsOf(engines.sessions, cacheDir) }),

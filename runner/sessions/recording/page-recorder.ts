@@ -21,7 +21,7 @@ const FRAME_MS = 100;
 const WINDOW_MS = 2_000;
 const SATURATED = (0.8 * WINDOW_MS) / FRAME_MS;
 const SPARING_MS = 250;
-/** While the processors are overloaded. */
+/** While the processors are overloaded. A page that draws less often is captured as it draws. */
 const OVERLOADED_MS = 500;
 /** With this many unacknowledged frames Chrome 156 drops the next (seen). */
 const IN_FLIGHT_MAX = 3;
@@ -130,6 +130,7 @@ export class PageRecorder {
     const isAtRest = isSame && this.#isEqual;
     this.#isEqual = isSame;
     const isOverloaded = this.#options.isOverloaded();
+    const isOften = at - (this.#times.at(-1) ?? Number.NEGATIVE_INFINITY) < OVERLOADED_MS;
     if (this.#mode === 'sparing') {
       if (!isAtRest && (this.#isSaturated || isOverloaded)) {
         this.#spare(isOverloaded);
@@ -140,7 +141,8 @@ export class PageRecorder {
     }
     this.#times = [...this.#times.filter((time) => at - time < WINDOW_MS), at];
     this.#isSaturated = this.#times.length >= SATURATED;
-    if (this.#isSaturated || (isOverloaded && !isAtRest)) this.#spare(isOverloaded);
+    const mustYield = isOverloaded && isOften && !isAtRest;
+    if (this.#isSaturated || mustYield) this.#spare(isOverloaded);
     else this.#hold(sessionId);
   }
 

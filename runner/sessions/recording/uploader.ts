@@ -40,7 +40,7 @@ const SEND_TIMEOUT_MS = 540_000;
 const WAITING = { max: 512, ofOwner: 256 };
 /** Ours: for the last segments when the runner shuts down. */
 const SHUTDOWN_GRACE_MS = 5_000;
-/** Ours: how late the encoder may be because sessions need the processors. */
+/** Ours: how late the encoder may become because sessions need the processors. */
 const YIELD_MS = 10_000;
 
 /** Where to upload, and under which lease, which may have ended. */
@@ -91,6 +91,8 @@ export type Recordings = AsyncDisposable & {
   report(track: Track, hurry: AbortSignal): Promise<void>;
   /** Queues a segment for encoding and upload. The frame buffer is removed in any case. */
   send(job: SegmentJob): void;
+  /** From now on segments do not yield to sessions: the runner takes no new ones. */
+  retire(): void;
   /** Settles when all queued segments are done. */
   idle(): Promise<void>;
   /** As `idle`; when the signal aborts, segments have a few seconds left, and none may follow. */
@@ -108,6 +110,7 @@ export function openRecordings(options: {
   const { encoder, runDir, log, allowance = openShares(ALLOWANCE_BYTES) } = options;
   const { isOverloaded = watchOverload() } = options;
   const untilRoom = yieldWhile(isOverloaded, YIELD_MS);
+  const retired = new AbortController();
   const [hurry, closed] = [new AbortController(), new AbortController()];
   const waiting = openFairQueue<SegmentJob>();
   const places = openShares(WAITING.max, WAITING.ofOwner);
@@ -127,7 +130,7 @@ export function openRecordings(options: {
   async function makeAll(): Promise<void> {
     isMaking = true;
     for (let one = next(); one; one = next()) {
-      await untilRoom(hurry.signal);
+      await untilRoom(retired.signal);
       await make(one.item, deps);
     }
     isMaking = false;
@@ -139,6 +142,7 @@ export function openRecordings(options: {
     while (isMaking || sending.size > 0) await Promise.all([making, ...sending]);
   };
   const finish = async (ending: AbortSignal): Promise<void> => {
+    retired.abort();
     await untilAborted(idle(), ending).catch(() => undefined);
     hurry.abort();
     await Promise.race([idle(), sleep(SHUTDOWN_GRACE_MS, undefined, { ref: false })]);
@@ -161,6 +165,7 @@ export function openRecordings(options: {
       waiting.push(job.track.projectId, job);
       start();
     },
+    retire: () => retired.abort(),
     idle,
     finish,
     async [Symbol.asyncDispose]() {

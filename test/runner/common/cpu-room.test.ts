@@ -35,12 +35,20 @@ room('a signal ends the look', async () => {
 });
 
 room('processors are overloaded when tasks waited for more than half of the time', async () => {
-  const [much, little] = [watchOverload(pressure(0.7)), watchOverload(pressure(0.3))];
-  assert.equal([much(), little()], [false, false], 'before there was a look');
+  let looks = 0;
+  const counted = (read: () => string) => () => {
+    looks += 1;
+    return read();
+  };
+  const much = watchOverload(counted(pressure(0.7)));
+  assert.equal([much(), looks], [false, 1], 'before there was a look');
+  const little = watchOverload(pressure(0.3));
+  const unknown = watchOverload(() => '');
   await sleep(300);
-  assert.equal([much(), little()], [true, false]);
-  assert.is(much(), true, 'until the next look');
-  assert.is(watchOverload(() => '')(), false);
+  assert.equal([much(), little(), unknown()], [true, false, false]);
+  assert.is(looks, 2);
+  for (let call = 0; call < 1_000; call += 1) much();
+  assert.ok(looks < 20, `${looks} looks of 1,000 calls`);
 });
 
 room('processors with room again are not overloaded any more', async () => {
@@ -57,25 +65,33 @@ room('processors with room again are not overloaded any more', async () => {
   await until(() => !isOverloaded());
 });
 
-room('work yields once for its time, and again after there was room', async () => {
-  let isOverloaded = true;
-  const waits: number[] = [];
-  const yields = yieldWhile(() => isOverloaded, 600);
-  const timed = async (): Promise<void> => {
-    const startedAt = performance.now();
-    await yields(never);
-    waits.push(performance.now() - startedAt);
-  };
-  await timed();
-  await timed();
-  isOverloaded = false;
-  await timed();
-  isOverloaded = true;
-  await timed();
-  const [first = 0, second = 0, third = 0, fourth = 0] = waits;
-  assert.ok(first >= 599 && fourth >= 599, String(waits));
-  assert.ok(Math.max(second, third) < 250, String(waits));
-});
+room(
+  'work yields for its time, and regains that slowly, whether there was room or not',
+  async () => {
+    let isOverloaded = true;
+    const waits: number[] = [];
+    const yields = yieldWhile(() => isOverloaded, 600);
+    const timed = async (): Promise<void> => {
+      const startedAt = performance.now();
+      await yields(never);
+      waits.push(performance.now() - startedAt);
+    };
+    await timed();
+    await timed();
+    isOverloaded = false;
+    await timed();
+    isOverloaded = true;
+    await timed();
+    const begunAt = performance.now();
+    await sleep(2_000);
+    await timed();
+    const [first = 0, second = 0, third = 0, fourth = 0, last = 0] = waits;
+    assert.ok(first >= 599, String(waits));
+    assert.ok(Math.max(second, third, fourth) < 250, String(waits));
+    const regained = 0.1 * (performance.now() - begunAt);
+    assert.ok(last >= 150 && last < regained + 250, String(waits));
+  },
+);
 
 room('work stops yielding when the processors have room, or its signal aborts', async () => {
   let isOverloaded = true;

@@ -47,7 +47,8 @@ export async function record(
     launch: (wanted) => launchOne({ runDir: lab.runDir, allow: [], ...wanted }),
     log,
   });
-  await using recordings = openRecordings({ encoder, runDir: lab.runDir, log });
+  const isOverloaded = (): boolean => false; // whatever runs beside the test
+  await using recordings = openRecordings({ encoder, runDir: lab.runDir, log, isOverloaded });
   const { clients, asRunner: call } = app;
   const last = new Map<string, Buffer>(); // by buffer
   const watched: Recordings = {
