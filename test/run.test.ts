@@ -218,22 +218,29 @@ run('--then-all runs larger files once more, while there is time', async () => {
   assert.is(red.status, 1);
 });
 
-run('a long run ends with its slowest files and the time of each folder', async () => {
-  await using dir = tempDirectory();
-  const names = Array.from({ length: 20 }, (_, n) => `${n % 2 ? 'odd' : 'even'}/f${n}.test.ts`);
-  const slow = inside(`it('is slow', () => new Promise((end) => setTimeout(end, 1_500)));`);
-  writeTree(dir.path, Object.fromEntries(names.map((name) => [name, GREEN])));
-  writeTree(dir.path, { 'odd/f1.test.ts': slow });
-  const { status, lines } = tests(dir.path);
-  assert.is(status, 0);
-  const slowest = lines.slice(lines.indexOf('slowest files:') + 1);
-  const times = String.raw`\d+\.\d s \(\d+\.\d s of CPU\)`;
-  assert.match(slowest[0] ?? '', new RegExp(`odd/f1.test.ts  ${times}, [\\d.]+ s in "is slow"$`));
-  for (const sum of ['odd  10', 'even  10', 'in all  20']) {
-    assert.match(slowest.join('\n'), new RegExp(`${sum} files  ${times}`));
-  }
-  assert.is(lines.at(-1), '41 passed, 0 failed');
-});
+run(
+  'a long run ends with its slowest files, and the times of each folder and of the machine',
+  async () => {
+    await using dir = tempDirectory();
+    const names = Array.from({ length: 20 }, (_, n) => `${n % 2 ? 'odd' : 'even'}/f${n}.test.ts`);
+    const slow = inside(`it('is slow', () => new Promise((end) => setTimeout(end, 1_500)));`);
+    writeTree(dir.path, Object.fromEntries(names.map((name) => [name, GREEN])));
+    writeTree(dir.path, { 'odd/f1.test.ts': slow });
+    const { status, lines } = tests(dir.path);
+    assert.is(status, 0);
+    const slowest = lines.slice(lines.indexOf('slowest files:') + 1);
+    const times = String.raw`\d+\.\d s \(\d+\.\d s of CPU\)`;
+    assert.match(slowest[0] ?? '', new RegExp(`odd/f1.test.ts  ${times}, [\\d.]+ s in "is slow"$`));
+    for (const sum of ['odd  10', 'even  10', 'in all  20']) {
+      assert.match(slowest.join('\n'), new RegExp(`${sum} files  ${times}`));
+    }
+    assert.match(
+      slowest.join('\n'),
+      /^ {2}the machine: processors \d+ % in use, \d+\.\d s at full use$/m,
+    );
+    assert.is(lines.at(-1), '41 passed, 0 failed');
+  },
+);
 
 run('progress is printed only on a terminal', () => {
   const shown = (isTTY: boolean) => {

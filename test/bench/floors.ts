@@ -5,12 +5,12 @@
  * runs; and the CPU of the service's start until its first session has answered. CPU is that of the
  * whole machine (/proc/stat), so that what the kernel does after the end of a process counts.
  */
-import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { launchOne } from '../runner/browser/lab.ts';
+import { busyMs } from '../support/run/processors.ts';
 import { startSite } from '../support/servers/site.ts';
 import { SPARES } from '../support/service/serve.ts';
 import { boot } from '../support/service/stack.ts';
@@ -26,8 +26,6 @@ const ARGS = ['--no-sandbox', '--no-first-run', '--disable-background-networking
 const CORES = availableParallelism();
 /** Until the kernel has done its part of an end. */
 const REST_MS = 500;
-/** Of /proc/stat. */
-const MS_PER_TICK = 10;
 
 await lives('by hand', async () => {
   const browser = await puppeteer.launch({ executablePath: CHROME, args: ARGS, pipe: true });
@@ -43,15 +41,6 @@ await lives('in a jail', async () => {
 });
 await steps();
 await starts();
-
-/** In ms, of all processors since the start of the machine. */
-function busyMs(): number {
-  const [, user, nice, system, , , irq, softirq] =
-    /^cpu +(\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+)/.exec(readFileSync('/proc/stat', 'latin1')) ??
-    [];
-  const ticks = [user, nice, system, irq, softirq].map(Number);
-  return ticks.reduce((sum, count) => sum + count, 0) * MS_PER_TICK;
-}
 
 /** Opens a Chrome; the function that is returned ends it. */
 type Open = () => Promise<() => Promise<unknown>>;

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
+import { useOf } from '../../support/run/processors.ts';
 import { figuresOf, ROWS, type Row } from '../support/rows.ts';
 import { otherProcesses, ticksBetween } from './others.ts';
 
@@ -97,15 +98,6 @@ export async function lookAround(when: string): Promise<Look> {
 export function waitedMicros(pressure: string): number | undefined {
   const [, total] = /^some .*\btotal=(\d+)/m.exec(pressure) ?? [];
   return total === undefined ? undefined : Number(total);
-}
-
-/** Of /proc/stat, in ticks of all processors. Time that a host took away is in use. */
-export function useOf(stat: string): { busy: number; all: number } {
-  const [, ticks = ''] = /^cpu +(.*)$/m.exec(stat) ?? [];
-  // user, nice, system, idle, iowait, irq, softirq, steal; a guest's time is the user's
-  const fields = ticks.split(' ').slice(0, 8).map(Number);
-  const all = fields.reduce((sum, one) => sum + one, 0);
-  return { busy: all - (fields[3] ?? 0) - (fields[4] ?? 0), all };
 }
 
 /**

@@ -16,12 +16,12 @@ import {
   lookAround,
   othersFrom,
   refusals,
-  useOf,
   waitedMicros,
 } from '../../bench/page/quiet.ts';
 import { peerOf, triedBy } from '../../bench/support/providers.ts';
 import { figuresOf, ROWS, type Row, type RowId, rowOf } from '../../bench/support/rows.ts';
 import { listen } from '../../runner/browser/lab.ts';
+import { useOf } from '../../support/run/processors.ts';
 
 const test = suite('gateway/packaging/benchmarks');
 

@@ -4,6 +4,7 @@
  */
 import { dirname, relative } from 'node:path';
 import type { FileResult } from './file-run.ts';
+import { processorUse, type Use, useSince } from './processors.ts';
 
 const SLOWEST_MAX = 10;
 /** A shorter run prints no lists of times: its lines are few enough to read. */
@@ -24,6 +25,7 @@ type Terminal = { isTTY?: boolean; columns?: number; write(text: string): unknow
 /** The output of a run of `total` files. */
 export function openOutput(total: number, terminal: Terminal = process.stdout): Output {
   const startedAt = performance.now();
+  const before = processorUse();
   const running = new Set<string>();
   const count = { files: 0, red: 0 };
 
@@ -53,7 +55,7 @@ export function openOutput(total: number, terminal: Terminal = process.stdout): 
     },
     end(results) {
       const red = results.filter((one) => one.problems.length > 0);
-      if (results.length >= SUMMARY_MIN_FILES) print(summary(results));
+      if (results.length >= SUMMARY_MIN_FILES) print(summary(results, before));
       if (red.length > 0) print(`\nred:\n${red.map(redLines).join('\n')}`);
       const passed = sum(results, (one) => one.passed);
       const failed = sum(results, (one) => one.failed);
@@ -79,7 +81,7 @@ function redLines(result: FileResult): string {
   return [headline(result), ...result.problems, `alone: ${command}`].join('\n      ');
 }
 
-function summary(results: readonly FileResult[]): string {
+function summary(results: readonly FileResult[], before: Use | undefined): string {
   const slowest = results.toSorted((a, b) => b.tookMs - a.tookMs).slice(0, SLOWEST_MAX);
   const folders = Object.entries(Object.groupBy(results, ({ file }) => dirname(nameOf(file))))
     .map(([folder, own = []]) => ({ folder, files: own.length, ...total(own) }))
@@ -90,7 +92,15 @@ function summary(results: readonly FileResult[]): string {
     '\nby folder (the sum of its files):',
     ...folders.map((one) => `  ${one.folder}  ${one.files} files  ${times(one)}`),
     `  in all  ${results.length} files  ${times(total(results))}`,
+    ...machineLines(before),
   ].join('\n');
+}
+
+function machineLines(before: Use | undefined): string[] {
+  const use = useSince(before);
+  if (use === undefined) return [];
+  const part = `${(100 * use.part).toFixed(0)} %`;
+  return [`  the machine: processors ${part} in use, ${seconds(use.leastMs)} at full use`];
 }
 
 function total(results: readonly FileResult[]): Times {
