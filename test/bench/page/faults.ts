@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { KINDS } from '../../runner/attacks/table/all.ts';
 
 const TEST = join(import.meta.dirname, '../..');
+const INTERLEAVED = 'core/store/postgres/interleavings.test.ts';
 
 export type Fault = { what: string; count: string; fails: string; command: string };
 
@@ -11,7 +12,7 @@ export type Fault = { what: string; count: string; fails: string; command: strin
 export function sizesIn(path: string, name: string): string {
   const source = readFileSync(join(TEST, path), 'utf8');
   const pattern = new RegExp(
-    `^const ${name} = (?:.*sized\\(([\\d_]+), ([\\d_]+)\\)|([\\d_]+);)`,
+    `^const ${name} = (?:.*sized\\(([\\d_]+), ([\\d_]+)\\)|(?:.* \\?\\? ')?([\\d_]+)\\b.*;)`,
     'm',
   );
   const [, few, whole, one] = pattern.exec(source) ?? [];
@@ -112,6 +113,14 @@ function others(): Fault[] {
       count: sizesIn('journey/sessions/resume.test.ts', 'CUTS'),
       fails: 'an event is lost or a command is done twice',
       command: `TABERN_TEST_CUTS=1000 ${whole('test/journey/sessions/resume.test.ts')}`,
+    },
+    {
+      what:
+        'random operations of two cores at once on one PostgreSQL, from a seed that a failure ' +
+        'names',
+      count: `2 cores, ${sizesIn(INTERLEAVED, 'CALLERS')} callers, ${sizesIn(INTERLEAVED, 'ROUNDS')} operations each`,
+      fails: 'counters differ from rows, work is leased twice, a listener misses an event',
+      command: `TABERN_TEST_ROUNDS=5000 ${whole(`test/${INTERLEAVED}`)}`,
     },
     {
       what: '`tabern upgrade` under load',
