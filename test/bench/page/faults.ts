@@ -101,6 +101,7 @@ function badRequests(): Fault[] {
 
 function others(): Fault[] {
   const attacks = KINDS.flatMap((kind) => kind.attacks);
+  const [callers, rounds] = ['CALLERS', 'ROUNDS'].map((name) => sizesIn(INTERLEAVED, name));
   return [
     {
       what: 'attacks of published code, of pages and of builds: [the list](security.md#attacks)',
@@ -118,9 +119,9 @@ function others(): Fault[] {
       what:
         'random operations of two cores at once on one PostgreSQL, from a seed that a failure ' +
         'names',
-      count: `2 cores, ${sizesIn(INTERLEAVED, 'CALLERS')} callers, ${sizesIn(INTERLEAVED, 'ROUNDS')} operations each`,
+      count: `${callers} callers of each core, ${rounds} operations each`,
       fails: 'counters differ from rows, work is leased twice, a listener misses an event',
-      command: `TABERN_TEST_ROUNDS=5000 ${whole(`test/${INTERLEAVED}`)}`,
+      command: `TABERN_TEST_ROUNDS=2000 ${whole(`test/${INTERLEAVED}`)}`,
     },
     {
       what: '`tabern upgrade` under load',
