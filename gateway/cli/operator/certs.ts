@@ -23,8 +23,8 @@ import { answer, note, print } from './terminal.ts';
 const AUTHORITY = 'ca';
 /** A DNS name of one or more labels; also the name of a directory. */
 const NAME = /^(?=.{1,200}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
-/** A DNS name, where `*` may be the first label. */
-const DNS_NAME = /^(?=.{1,253}$)(\*\.)?\w([\w-]*\w)?(\.\w([\w-]*\w)?)*$/;
+/** A DNS name, where `*` may be the first label; verifiers refuse one before a single label. */
+const DNS_NAME = /^(?=.{1,253}$)(\*\.(?=[^.]+\.))?\w([\w-]*\w)?(\.\w([\w-]*\w)?)*$/;
 /** A last label of digits: an address with a wrong number, such as 10.0.0.256. */
 const ADDRESS_LIKE = /(^|\.)\d+$/;
 /** Names of one certificate. Ours. */
@@ -144,7 +144,8 @@ function hostsOf({ host = '' }: Given): string[] {
   if (hosts.length <= HOSTS_MAX && hosts.every(isHost)) return hosts;
   throw new Exit(
     EXIT.config,
-    `--host must be up to ${HOSTS_MAX} names and addresses without ports, comma-separated`,
+    `--host must be up to ${HOSTS_MAX} names and addresses without ports, comma-separated; ` +
+      '* needs two labels after it, such as *.runners.internal',
   );
 }
 

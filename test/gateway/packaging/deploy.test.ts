@@ -1,5 +1,6 @@
 /** The image's recipe, compose.yaml and the documents agree with one another and the settings. */
 import { execFileSync } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { load } from 'js-yaml';
@@ -175,7 +176,7 @@ function splitServices(): Record<string, SplitService> {
   return services;
 }
 
-test('compose.split.yaml starts each role with known settings, and its own pair alone', () => {
+test('compose.split.yaml starts each role with known settings, and its own secrets alone', () => {
   const services = splitServices();
   for (const role of ['core', 'gateway', 'runner']) {
     const { command, environment, volumes } = must(services[role], role);
@@ -184,17 +185,20 @@ test('compose.split.yaml starts each role with known settings, and its own pair 
       Object.keys(environment).filter((name) => !KNOWN.has(name)),
       [],
     );
-    const pairs = volumes.filter((one) => typeof one === 'object');
-    assert.equal(
-      pairs.map(({ target, volume }) => [target, volume.subpath]),
-      [['/certs/role', role]],
-    );
+    const places = ['/certs/role', '/secrets'].map((target) => [target, role]);
+    assert.equal(partsOf(volumes).sort(), places);
+    assert.not.match(JSON.stringify(volumes), /"(certs|secrets):/, 'the whole volume');
   }
-  const { core, gateway, runner } = services;
-  assert.ok(core?.environment['TABERN_RUNNER_TOKEN_FILE']);
-  assert.not.ok(gateway?.environment['TABERN_RUNNER_TOKEN_FILE']);
-  assert.not.ok(runner?.environment['TABERN_GATEWAY_TOKEN_FILE']);
+  for (const service of ['postgres', 's3']) {
+    assert.equal(partsOf(must(services[service], service).volumes), [['/secrets', service]]);
+  }
 });
+
+/** Where directories of volumes are mounted, and their names. */
+function partsOf(volumes: SplitService['volumes']): [target: string, subpath: string][] {
+  const parts = volumes.filter((one) => typeof one === 'object');
+  return parts.map(({ target, volume }) => [target, volume.subpath]);
+}
 
 test('compose.split.yaml first makes each file that a service reads, once', async () => {
   await using dir = tempDirectory();
@@ -219,14 +223,29 @@ test('compose.split.yaml first makes each file that a service reads, once', asyn
   for (const role of ['core', 'gateway', 'runner']) {
     const { environment } = must(services[role], role);
     for (const path of Object.values(environment).filter((one) => /^\/(secrets|certs)/.test(one))) {
-      const own = path.replace('/certs/role', `/certs/${role}`);
+      const own = path.replace(/^\/(certs\/role|secrets)/, (place) =>
+        place === '/secrets' ? `/secrets/${role}` : `/certs/${role}`,
+      );
       assert.ok(made[`${dir.path}${own}`], `${role}: ${path}`);
     }
   }
   assert.match(
-    must(made[`${dir.path}/secrets/database-url`], 'the URL'),
+    must(made[`${dir.path}/secrets/core/database-url`], 'the URL'),
     /^postgres:\/\/tabern:[\w-]{43}@postgres:/,
   );
+  const filesOf = (name: string) => readdirSync(join(dir.path, 'secrets', name));
+  assert.equal(['gateway', 'runner', 'postgres', 's3'].map(filesOf), [
+    ['gateway-token'],
+    ['runner-token'],
+    ['database-password'],
+    ['s3-key', 's3-secret'],
+  ]);
+  const pairOf = (role: string) =>
+    new X509Certificate(must(made[`${dir.path}/certs/${role}/tls.crt`], role));
+  assert.ok(pairOf('core').checkHost('core'));
+  const command = must(services['runner']?.command[0], 'the command');
+  const id = /TABERN_RUNNER_ID=(\S+)/.exec(command)?.[1]?.replace('$$HOSTNAME', '7ad64c60ee07');
+  assert.ok(pairOf('runner').checkHost(must(id, 'the id')), id);
   start();
   assert.equal(contents(), made, 'the second start changes nothing');
 });

@@ -1,7 +1,7 @@
 // Renders a chart as `helm template` does: Go's own text/template with the functions of sprig, and
-// those that Helm adds. Standard input is JSON: the chart's directory, its metadata, and values that
-// are merged over values.yaml. Standard output is the manifests, or the message of `fail` and
-// `required` on standard error.
+// those that Helm adds. Standard input is JSON: the chart's directory, all values, so that their
+// numbers are floats as in Helm, and the name and namespace of the release. Standard output is the
+// manifests, or the message of `fail` and `required` on standard error.
 package main
 
 import (
@@ -30,18 +30,18 @@ func (f files) Get(name string) string {
 
 func main() {
 	var given struct {
-		Dir    string
-		Values object
+		Dir       string
+		Values    object
+		Name      string
+		Namespace string
 	}
 	must(json.NewDecoder(os.Stdin).Decode(&given))
 	chart := object{}
 	must(yaml.Unmarshal([]byte(files{given.Dir}.Get("Chart.yaml")), &chart))
-	values := object{}
-	must(yaml.Unmarshal([]byte(files{given.Dir}.Get("values.yaml")), &values))
 	root := object{
-		"Values":  merged(values, given.Values),
+		"Values":  given.Values,
 		"Chart":   object{"Name": chart["name"], "Version": chart["version"], "AppVersion": chart["appVersion"]},
-		"Release": object{"Name": "tabern", "Namespace": "browsers", "Service": "Helm"},
+		"Release": object{"Name": given.Name, "Namespace": given.Namespace, "Service": "Helm"},
 		"Files":   files{given.Dir},
 	}
 	names, err := filepath.Glob(filepath.Join(given.Dir, "templates", "*"))
@@ -88,19 +88,6 @@ func functions(all *template.Template) template.FuncMap {
 		return value, nil
 	}
 	return known
-}
-
-func merged(base object, over object) object {
-	for name, value := range over {
-		inner, isObject := value.(object)
-		old, wasObject := base[name].(object)
-		if isObject && wasObject {
-			base[name] = merged(old, inner)
-		} else {
-			base[name] = value
-		}
-	}
-	return base
 }
 
 func must(err error) {

@@ -3,9 +3,10 @@
  * types and schemas of Kubernetes and of its operators, from npm.
  */
 import { spawnSync } from 'node:child_process';
-import { symlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadAll } from 'js-yaml';
+import { Ajv } from 'ajv';
+import { load, loadAll } from 'js-yaml';
 import { must } from '../../../proto/common/must.ts';
 import { tempDirectory } from '../temp.ts';
 
@@ -29,9 +30,40 @@ const PACKAGES: Readonly<Record<string, string>> = {
 const packageOf = (apiVersion: string) => PACKAGES[apiVersion] ?? `kubernetes-models/${apiVersion}`;
 
 export type Renderer = AsyncDisposable & {
-  /** With these values over those of values.yaml. */
-  render(values: object): Rendered;
+  /** With these values over those of values.yaml; the release is `tabern` in `browsers`. */
+  render(values: object, release?: { name: string; namespace: string }): Rendered;
 };
+
+/** Values of a chart, as far as they are read here. */
+type Values = { [name: string]: unknown };
+
+/** What the schema refuses of these values over those of values.yaml, a line each. */
+export function refusedValues(values: object): string[] {
+  const schema = JSON.parse(readFileSync(join(CHART, 'values.schema.json'), 'utf8')) as object;
+  const check = new Ajv({ allErrors: true }).compile(schema);
+  if (check(mergedValues(values))) return [];
+  const name = (path: string) => path.slice(1).replaceAll('/', '.');
+  return (check.errors ?? []).map((error) => `${name(error.instancePath)}: ${error.message}`);
+}
+
+function mergedValues(values: object): Values {
+  return merged(load(readFileSync(join(CHART, 'values.yaml'), 'utf8')) as Values, values as Values);
+}
+
+/** As Helm merges: objects by their members; null removes one. */
+function merged(base: Values, over: Values): Values {
+  const values = { ...base };
+  for (const [name, value] of Object.entries(over)) {
+    const old = values[name];
+    if (value === null) delete values[name];
+    else values[name] = isValues(old) && isValues(value) ? merged(old, value) : value;
+  }
+  return values;
+}
+
+function isValues(value: unknown): value is Values {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 /** Compiles the renderer with Debian's Go and its library of template functions. */
 export function openRenderer(): Renderer {
@@ -47,8 +79,11 @@ export function openRenderer(): Renderer {
   const built = spawnSync('go', ['build', '-o', program, source], { env, encoding: 'utf8' });
   if (built.status !== 0) throw new Error(`go build: ${built.stderr}${built.error ?? ''}`);
   return {
-    render(values) {
-      const input = JSON.stringify({ Dir: CHART, Values: values });
+    render(values, { name, namespace } = { name: 'tabern', namespace: 'browsers' }) {
+      const refused = refusedValues(values);
+      if (refused.length > 0) return { manifests: [], error: refused.join('\n') };
+      const own = { Dir: CHART, Values: mergedValues(values), Name: name, Namespace: namespace };
+      const input = JSON.stringify(own);
       const { stdout, stderr } = spawnSync(program, { input, encoding: 'utf8' });
       const documents = stderr === '' ? loadAll(stdout) : [];
       return { manifests: documents.filter(Boolean) as Manifest[], error: stderr };

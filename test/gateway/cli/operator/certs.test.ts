@@ -110,6 +110,7 @@ test('other words are refused, and leave nothing', async () => {
     [['create', 'core', '--host', '10.0.0.5:7447'], /--host must be .* without ports/],
     [['create', 'core', '--host', 'core.internal,10.0.0.256'], /--host must be/],
     [['create', 'core', '--host', 'a.*.internal'], /--host must be/],
+    [['create', 'core', '--host', '*.runner'], /--host must be .* two labels after it/],
     [['create', 'core', '--days', '0'], /--days must be/],
   ] as const) {
     const { code, err } = await app.run(...words);

@@ -1,5 +1,7 @@
 {{- define "tabern.name" -}}
-{{- if contains "tabern" .Release.Name }}{{ .Release.Name | trunc 40 | trimSuffix "-" }}{{ else }}{{ printf "%s-tabern" .Release.Name | trunc 40 | trimSuffix "-" }}{{ end }}
+{{- $name := ternary .Release.Name (printf "%s-tabern" .Release.Name) (contains "tabern" .Release.Name) }}
+{{- /* a release may have dots, a service may not */}}
+{{- $name | replace "." "-" | trunc 40 | trimSuffix "-" }}
 {{- end }}
 
 {{/* Labels that select the pods of a role: list of the root and the role. */}}
@@ -25,16 +27,32 @@ imagePullPolicy: {{ .Values.image.pullPolicy }}
 {{ include "tabern.name" . }}-core.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}:7447
 {{- end }}
 
+{{/* Names of runners' pods are below it. */}}
+{{- define "tabern.runnerDomain" -}}
+{{ include "tabern.name" . }}-runner.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}
+{{- end }}
+
 {{/* Whether core keeps nothing on a volume. */}}
 {{- define "tabern.isShared" -}}
 {{- if and .Values.database.secret .Values.blobs.url }}true{{ end }}
 {{- end }}
 
-{{/* Further settings of a role. */}}
+{{/*
+Settings of a role: those of the chart, then those of its values: list of the root and the role. The
+chart's own cannot be set twice: Kubernetes refuses that, or takes the last.
+*/}}
 {{- define "tabern.env" -}}
-{{- range $name, $value := . }}
+{{- $role := index . 1 }}
+{{- $own := include (printf "tabern.env.%s" $role) (index . 0) }}
+{{- $fixed := list "TABERN_DATA" "TABERN_CACHE_DIR" "TABERN_PORT" "TABERN_TLS_CERT_FILE" "TABERN_TLS_KEY_FILE" }}
+{{- $own }}
+{{- range $name, $value := (index (index . 0).Values $role).env }}
+{{- if or (has $name $fixed) (contains (printf "- name: %s\n" $name) $own) }}
+{{- fail (printf "%s.env.%s: the chart sets it; values.yaml has what can be changed" $role $name) }}
+{{- end }}
 - name: {{ $name }}
-  value: {{ $value | quote }}
+  {{- /* a number of a file of values is a float: 3600000 would be 3.6e+06 */}}
+  value: {{ ternary (int64 $value) $value (kindIs "float64" $value) | quote }}
 {{- end }}
 {{- end }}
 
