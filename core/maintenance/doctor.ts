@@ -76,15 +76,15 @@ export async function* checkData(
     yield clock(undefined, now());
     return;
   }
-  const found = server
-    ? await inspectPostgres({ ...server, url: server.directUrl })
-    : inspectDatabase(dataDir);
+  const read = async () =>
+    server ? inspectPostgres({ ...server, url: server.directUrl }) : inspectDatabase(dataDir);
+  const found = await read();
   yield server && found.problems.length === 0 ? ok('database', 'in PostgreSQL') : database(found);
   if (found.problems.length === 0) {
     yield masterKey(dataDir, found);
     const marked = markedBucket(dataDir);
     if (marked !== '' && marked !== nameOf(bucket)) yield elsewhere(marked);
-    else if (bucket === undefined) yield await files(dataDir, found, isDeep);
+    else if (bucket === undefined) yield await files(dataDir, { found, read, isDeep });
     else yield await ofBucket(bucket, { dataDir, found });
   }
   yield clock(found.lastTime, now());
@@ -201,16 +201,19 @@ async function ofBucket(
   return fail('bucket', `${lost.length} are not in ${name}, or not whole: ${names}`, fix);
 }
 
-async function files(dataDir: string, { blobs }: Inspected, isDeep: boolean): Promise<Finding> {
+/** `read`: what the database names by then. */
+async function files(
+  dataDir: string,
+  { found, read, isDeep }: { found: Inspected; read: () => Promise<Inspected>; isDeep: boolean },
+): Promise<Finding> {
   const damaged: string[] = [];
-  for (const blob of blobs) {
+  for (const blob of found.blobs) {
     const path = join(dataDir, 'blobs', blob.id);
-    const found = await stat(path).catch(() => undefined);
-    if (found?.size !== blob.size || (isDeep && !(await isWhole(path, blob))))
-      damaged.push(blob.id);
+    const file = await stat(path).catch(() => undefined);
+    if (file?.size !== blob.size || (isDeep && !(await isWhole(path, blob)))) damaged.push(blob.id);
   }
   // A file may have been removed with its row since the database was read.
-  const still = new Set(damaged.length === 0 ? [] : blobsIn(dataDir));
+  const still = new Set((damaged.length === 0 ? [] : (await read()).blobs).map(({ id }) => id));
   const missing = damaged.filter((id) => still.has(id));
   if (missing.length === 0) {
     const says = isDeep ? 'there, whole to the last byte' : 'there, whole by their sizes';
@@ -230,10 +233,6 @@ async function isWhole(path: string, blob: Inspected['blobs'][number]): Promise<
     if (isDamage(error)) return false;
     throw error;
   }
-}
-
-function blobsIn(dataDir: string): string[] {
-  return inspectDatabase(dataDir).blobs.map(({ id }) => id);
 }
 
 function clock(lastTime: number | undefined, at: number): Finding {

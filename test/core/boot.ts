@@ -12,7 +12,7 @@ import type { Invocation } from '../../proto/gen/tabern/v1/invocations.pb.ts';
 import type { CompleteBuildRequest, Work } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import { type TestClock, testClock } from '../support/clock.ts';
-import { databaseOf } from '../support/engine.ts';
+import { databaseOf, sameDatabaseOf } from '../support/engine.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 export const KEY = 'a-preset-key-of-the-tests';
@@ -43,9 +43,12 @@ export type Booted = AsyncDisposable & {
   invoke(functionId: string, params?: Record<string, unknown>): Promise<Invocation>;
 };
 
-/** The settings of a core on that directory: no key pair before a context needs one. */
+/**
+ * The settings of a core on that directory, and on the database that `boot` gave it: no key pair
+ * before a context needs one.
+ */
 export const configOn = (dir: string, env: Env = {}) =>
-  readCoreConfig({ TABERN_DATA: dir, TABERN_KEY_PAIRS: '0', ...env });
+  readCoreConfig({ TABERN_DATA: dir, TABERN_KEY_PAIRS: '0', ...sameDatabaseOf(dir), ...env });
 
 /**
  * `await using app = await boot()`: local clients, a clock that the test moves, one runner, no key

@@ -13,6 +13,14 @@ export async function faultOf(promise: Promise<unknown>): Promise<Fault> {
   throw new Error('rejected with what is not a Fault', { cause: error });
 }
 
+/**
+ * The reasons of calls that were made at once: they may be answered in any order, and each has a
+ * handler from the start.
+ */
+export async function reasonsOf(promises: readonly Promise<unknown>[]): Promise<string[]> {
+  return (await Promise.all(promises.map(faultOf))).map(({ reason }) => reason);
+}
+
 /** The reason with which the promise rejects. Throws when it resolves. */
 export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
   let value: unknown;

@@ -32,6 +32,7 @@ export type LeaseStatements = {
   drain(holder: Holder & { at: number }): void;
   /** Those that the instance holds. */
   renew(leases: Holder & { leaseIds: string[]; leaseUntil: number }): Read<HeldJob[]>;
+  workUnder(leaseId: string): Read<Pick<Job, 'kind' | 'id' | 'projectId'> | undefined>;
   /** Jobs whose lease has expired: before `lostBefore`, or before `at` when their work waits. */
   unrenewed(wanted: { at: number; lostBefore: number; max: number }): Read<Job[]>;
   /** Jobs whose own time has expired, leased or not. */
@@ -96,8 +97,7 @@ export function holderOperations(deps: LeaseDeps): InSteps<Pick<LeaseOps, Holder
       return leaseIds.filter((leaseId) => renewed.has(leaseId));
     },
     *findLease(leaseId) {
-      const job = yield* queue.findByLease(leaseId);
-      return job && { kind: job.kind, id: job.id, projectId: job.projectId };
+      return yield* leases.workUnder(leaseId);
     },
     *sweepWork({ at, lostAfterMs = 0, max }) {
       const over = yield* leases.expired({ at, max });

@@ -26,18 +26,19 @@ export function reportOperations(
       const leaseIds = yield* renewLeases(renewal);
       const { kinds } = logQuota;
       const { endedAfter } = recordingLimits;
-      const appendChunk = chunks.length > 0 && appends.chunks(idsOf(chunks), { kinds, endedAfter });
-      const appendLines = lines.length > 0 && appends.lines(idsOf(lines));
+      const ofChunks = chunks.length > 0 && appends.chunks(idsOf(chunks), { kinds, endedAfter });
+      const ofLines = lines.length > 0 && appends.lines(idsOf(lines));
       const answers: Record<'chunks' | 'lines', EntryAnswer[]> = { chunks: [], lines: [] };
       const withinOf = ({ quotaMib }: HeldSessionLog): Within =>
         quotaMib === null ? logQuota : { ...logQuota, maxBytes: quotaMib * MIB };
-      for (const chunk of appendChunk ? chunks : []) {
+      for (const chunk of chunks) {
+        if (!ofChunks) break;
         const wanted = { ...chunk, maxBytes: chunksMaxBytes, at };
-        if (appendChunk) answers.chunks.push(yield* answerOf(appendChunk(wanted, withinOf)));
+        answers.chunks.push(yield* answerOf(ofChunks.append(wanted, withinOf)));
       }
       for (const one of lines) {
-        if (!appendLines) break;
-        const answer = yield* answerOf(appendLines({ ...one, ...lineLimits }));
+        if (!ofLines) break;
+        const answer = yield* answerOf(ofLines.append({ ...one, ...lineLimits }));
         answers.lines.push(answer === true ? 'kept' : answer === false ? 'lost' : answer);
       }
       const added: RecordingAnswer[] = [];

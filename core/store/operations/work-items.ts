@@ -14,7 +14,7 @@ import type {
 } from '../types/leases.ts';
 import { BUILD_TIMEOUT_MS } from './builds.ts';
 import type { LeasedJob } from './queue.ts';
-import { made, type Read } from './steps.ts';
+import { made, type Read, type Steps } from './steps.ts';
 
 type Beside = 'kind' | 'leaseId' | keyof Loaded;
 
@@ -37,36 +37,51 @@ export type WorkItemStatements = {
 export function workItems(items: WorkItemStatements) {
   /** A repeated offer takes what the context holds by then. */
   function loadedBy(sessionId: string): Read<Loaded> {
-    const starting = items.startContext(sessionId);
-    const [loaded, trusted] = [items.extensionsOf(sessionId), items.certificatesOf(sessionId)];
-    return made(function* () {
-      const context = yield* starting;
-      const [extensions, certificates] = [yield* loaded, yield* trusted];
-      return { ...(context && { context }), extensions, certificates };
-    });
+    const context = items.startContext(sessionId);
+    const [extensions, certificates] = [
+      items.extensionsOf(sessionId),
+      items.certificatesOf(sessionId),
+    ];
+    return made(loaded, { context, extensions, certificates });
   }
 
   return ({ id, kind, sessionId, traceparent }: LeasedJob, leaseId: string): Read<LeasedWork> => {
     const lease = { leaseId, traceparent };
-    if (kind === 'build') {
-      const build = items.build(id);
-      return made(function* () {
-        const item = must(yield* build, 'build of a job');
-        return { kind, ...lease, ...item, timeoutMs: BUILD_TIMEOUT_MS };
-      });
-    }
+    if (kind === 'build') return made(build, lease, items.build(id));
     const loading = loadedBy(must(sessionId, 'session of a job'));
-    if (kind === 'session') {
-      const session = items.session(id);
-      return made(function* () {
-        const item = must(yield* session, 'session of a job');
-        return { kind, ...lease, ...item, ...(yield* loading) };
-      });
-    }
-    const invocation = items.invocation(id);
-    return made(function* () {
-      const item = must(yield* invocation, 'function, version and bundle of an invocation');
-      return { kind, ...lease, ...item, ...(yield* loading) };
-    });
+    if (kind === 'session') return made(session, lease, items.session(id), loading);
+    return made(invocation, lease, items.invocation(id), loading);
   };
+}
+
+type Lease = Pick<LeasedWork, 'leaseId' | 'traceparent'>;
+type ReadOf<Name extends keyof WorkItemStatements> = ReturnType<WorkItemStatements[Name]>;
+
+function* loaded(reads: {
+  context: ReadOf<'startContext'>;
+  extensions: ReadOf<'extensionsOf'>;
+  certificates: ReadOf<'certificatesOf'>;
+}): Steps<Loaded> {
+  const context = yield* reads.context;
+  const [extensions, certificates] = [yield* reads.extensions, yield* reads.certificates];
+  return { ...(context && { context }), extensions, certificates };
+}
+
+function* build(lease: Lease, row: ReadOf<'build'>): Steps<LeasedWork> {
+  const item = must(yield* row, 'build of a job');
+  return { kind: 'build', ...lease, ...item, timeoutMs: BUILD_TIMEOUT_MS };
+}
+
+function* session(lease: Lease, row: ReadOf<'session'>, loading: Read<Loaded>): Steps<LeasedWork> {
+  const item = must(yield* row, 'session of a job');
+  return { kind: 'session', ...lease, ...item, ...(yield* loading) };
+}
+
+function* invocation(
+  lease: Lease,
+  row: ReadOf<'invocation'>,
+  loading: Read<Loaded>,
+): Steps<LeasedWork> {
+  const item = must(yield* row, 'function, version and bundle of an invocation');
+  return { kind: 'invocation', ...lease, ...item, ...(yield* loading) };
 }

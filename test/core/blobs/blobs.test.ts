@@ -4,7 +4,6 @@ import { credentials } from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../core/common/ids.ts';
-import { readCoreConfig } from '../../../core/config.ts';
 import { openBlobFiles } from '../../../core/files/blob-files.ts';
 import { startBlobSweep } from '../../../core/files/orphan-sweep.ts';
 import { startCore } from '../../../core/main.ts';
@@ -16,7 +15,7 @@ import { remoteClients } from '../../../proto/rpc/services.ts';
 import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 import { tempDirectory } from '../../support/temp.ts';
-import { type Booted, blobParts, boot } from '../boot.ts';
+import { type Booted, blobParts, boot, configOn } from '../boot.ts';
 
 const test = suite('core/blobs');
 const silent = openLog({ role: 'core', level: 'silent' });
@@ -125,8 +124,7 @@ test('the sweep removes only unreferenced blobs after an hour, row and file', as
   app.clock.advance(3_600_001);
   const fresh = await app.upload('fresh');
   await app.core.close();
-  const env = { TABERN_DATA: app.dir };
-  await using again = await startCore(readCoreConfig(env), silent, { now: app.clock.now });
+  await using again = await startCore(configOn(app.dir), silent, { now: app.clock.now });
   assert.equal(readdirSync(join(app.dir, 'blobs')).sort(), [...used, fresh].sort());
   const wanted = { entrypoint: 'index.ts', archiveBlobId: refused };
   const late = again.clients.functions.createBuild(wanted, app.asProject);

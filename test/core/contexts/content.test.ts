@@ -3,12 +3,12 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startCore } from '../../../core/main.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
+import { rowsOf } from '../../support/core/database.ts';
 import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 import { addProject } from '../../support/service/other-project.ts';
@@ -117,15 +117,6 @@ test('the content that a session loaded is kept until the session ends', async (
   assert.is(await textOf(app, await app.start()), 'two');
 });
 
-function workLeft(dir: string): unknown {
-  const db = new Database(join(dir, 'tabern.db'), { readonly: true });
-  try {
-    return db.prepare('SELECT COUNT(*) FROM jobs').pluck().get();
-  } finally {
-    db.close();
-  }
-}
-
 test('content of an offered session is kept, and swept after the session', async () => {
   await using app = await openContext();
   const first = await app.start();
@@ -146,7 +137,7 @@ test('content of an offered session is kept, and swept after the session', async
     await using _ = await startCore(config, silent, { now: app.clock.now });
     const files = app.files();
     app.clock.advance(2 * 3_600_000); // past every lease and limit
-    await until(() => workLeft(app.dir) === 0);
+    await until(async () => (await rowsOf(app.dir, 'SELECT id FROM jobs')).length === 0);
     return files;
   };
   const kept = await filesOfStart();
@@ -233,7 +224,7 @@ test('content with a missing file fails its session only', async () => {
 
 test("another project's context can be neither used nor read", async () => {
   await using app = await openContext();
-  const other = { metadata: { 'x-svc-api-key': addProject(app.dir) } };
+  const other = { metadata: { 'x-svc-api-key': await addProject(app) } };
   const wanted = { projectId: undefined, name: undefined };
   const { id } = await app.clients.contexts.createContext(wanted, other);
   const uses = [

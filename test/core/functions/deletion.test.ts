@@ -10,12 +10,12 @@ import { newId } from '../../../core/common/ids.ts';
 import { openBlobFiles } from '../../../core/files/blob-files.ts';
 import { functionHandlers } from '../../../core/functions/functions.ts';
 import { startCore } from '../../../core/main.ts';
-import { openStore } from '../../../core/store/thread.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import { appendLines } from '../../support/core/reports.ts';
 import { purgeAt } from '../../support/core/retention.ts';
-import { faultOf } from '../../support/fault.ts';
+import { envOn, openStoreOn } from '../../support/engine.ts';
+import { faultOf, reasonsOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 import { type Booted, boot, configOn, HOLDER, KEY } from '../boot.ts';
 import { type Bench, ENGINES, openBench, T0 } from '../store/engines.ts';
@@ -130,7 +130,7 @@ test('it removes versions, ended invocations, builds and files, and frees the na
   assert.equal(filesOf(app), []);
   assert.equal(await buildIds(app), []);
   const { functions, invocations } = app.clients;
-  for (const gone of [
+  const gone: Promise<unknown>[] = [
     functions.getFunction({ id }, app.asProject),
     functions.listVersions({ functionId: id }, app.asProject),
     functions.getVersion({ id: must(results[0], 'version').id }, app.asProject),
@@ -138,9 +138,8 @@ test('it removes versions, ended invocations, builds and files, and frees the na
     invocations.listInvocationLogs({ id: run.id }, app.asProject),
     remove(app, id),
     app.invoke(id),
-  ]) {
-    assert.is((await faultOf(gone)).reason, 'RESOURCE_NOT_FOUND');
-  }
+  ];
+  for (const reason of await reasonsOf(gone)) assert.is(reason, 'RESOURCE_NOT_FOUND');
   assert.equal((await functions.listFunctions({}, app.asProject)).data, []);
   const again = await app.publish({ name: 'f' });
   assert.not.equal(again, id);
@@ -343,7 +342,8 @@ test('killed between the mark and the removal: nothing is found after the start'
   const versionId = must(results[0], 'version').id;
   const [kept, buildId = ''] = await buildIds(app);
   await app.core.close();
-  const child = spawn(process.execPath, [CHILD, app.dir, id], { stdio: 'inherit' });
+  const env = envOn(app.dir);
+  const child = spawn(process.execPath, [CHILD, app.dir, id], { stdio: 'inherit', env });
   assert.is((await once(child, 'close'))[1], 'SIGKILL');
   assert.is(filesOf(app).length, 4);
   {
@@ -362,16 +362,12 @@ test('killed between the mark and the removal: nothing is found after the start'
       invocations.listInvocationLogs({ id: invocationId }, asProject),
       invocations.listInvocations({ versionId }, asProject),
     ];
-    const faults = await Promise.all(gone.map((call: Promise<unknown>) => faultOf(call)));
-    assert.equal(
-      faults.map(({ reason }) => reason),
-      gone.map(() => 'RESOURCE_NOT_FOUND'),
-    );
+    for (const reason of await reasonsOf(gone)) assert.is(reason, 'RESOURCE_NOT_FOUND');
     const builds = await functions.listBuilds({}, asProject);
     assert.equal([builds.total, builds.data.map((build) => build.id)], [1, [kept]]);
     assert.not.equal(await invokeOnce(core.clients, other), invocationId, 'the key is free');
   }
-  const store = await openStore({ dir: app.dir, durability: 'full', onFatal: assert.unreachable });
+  const store = await openStoreOn(app.dir);
   const files = await openBlobFiles(join(app.dir, 'blobs'));
   await purgeAt(app.clock.now(), ['deleted functions'], { store, remove: files.remove });
   await store.close();

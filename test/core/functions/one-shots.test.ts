@@ -1,10 +1,9 @@
 /** One-shots in core: what is kept of them when their caller leaves. */
-import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
 import { ReadLinksRequest } from '../../../proto/gen/tabern/v1/one_shots.pb.ts';
+import { rowsOf } from '../../support/core/database.ts';
 import { until } from '../../support/poll.ts';
 import { type Booted, boot, HOLDER } from '../boot.ts';
 
@@ -17,15 +16,11 @@ function complete(app: Booted, leaseId: string): Promise<unknown> {
 }
 
 /** Status, params and result of the only invocation, as they are stored. */
-function stored({ dir }: Booted) {
-  const db = new Sqlite(join(dir, 'tabern.db'), { readonly: true });
-  try {
-    const [row, ...more] = db.prepare('SELECT status, params, results FROM invocations').all();
-    assert.is(more.length, 0);
-    return row as { status: string; params: string; results: string | null };
-  } finally {
-    db.close();
-  }
+async function stored({ dir }: Booted) {
+  type Row = { status: string; params: string; results: string | null };
+  const rows = await rowsOf<Row>(dir, 'SELECT status, params, results FROM invocations');
+  assert.is(rows.length, 1);
+  return must(rows[0], 'a row');
 }
 
 function ask(app: Booted) {
@@ -47,7 +42,7 @@ test('the result of a handler that returns after its caller left is not kept', a
   const { leaseIds } = await app.clients.runners.awaitReleases(released, app.asRunner);
   assert.equal(leaseIds, [leaseId]);
   await complete(app, leaseId);
-  assert.equal(stored(app), { status: 'COMPLETED', params: '{}', results: null });
+  assert.equal(await stored(app), { status: 'COMPLETED', params: '{}', results: null });
 });
 
 test('nor is that of one that returns as its caller leaves', async () => {
@@ -57,7 +52,7 @@ test('nor is that of one that returns as its caller leaves', async () => {
   const ending = complete(app, leaseId);
   leave.abort();
   await Promise.all([ending, asking]);
-  await until(() => stored(app).results === null);
+  await until(async () => (await stored(app)).results === null);
 });
 
 test('a result is removed when its caller has read it', async () => {
@@ -66,7 +61,7 @@ test('a result is removed when its caller has read it', async () => {
   const { leaseId } = must((await app.lease('INVOCATION', 5_000))[0], 'work');
   await complete(app, leaseId);
   await asking;
-  assert.equal(stored(app), { status: 'COMPLETED', params: '{}', results: null });
+  assert.equal(await stored(app), { status: 'COMPLETED', params: '{}', results: null });
 });
 
 test.run();

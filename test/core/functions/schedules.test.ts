@@ -16,6 +16,7 @@ import type {
   UpdateScheduleRequest,
 } from '../../../proto/gen/tabern/v1/invocations.pb.ts';
 import { invalidField } from '../../../proto/rpc/errors.ts';
+import { envOn } from '../../support/engine.ts';
 import { faultOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 import { type Booted, boot, configOn } from '../boot.ts';
@@ -197,6 +198,7 @@ test('a crash while a run is accepted starts it exactly once', async () => {
   app.clock.set(timeOf('04:00') + 1);
   const child = spawn(process.execPath, [CHILD, app.dir, String(app.clock.now())], {
     stdio: 'inherit',
+    env: envOn(app.dir),
   });
   const [, signal] = await once(child, 'exit');
   assert.is(signal, 'SIGKILL');

@@ -1,12 +1,10 @@
 /** Secrets of functions: sealed at rest, opened for a lease: proto/spec/functions.md 11. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
 import type { InvocationWork } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import { sealedFor } from '../../support/clients/seal.ts';
+import { isStored, rowsOf } from '../../support/core/database.ts';
 import { faultOf } from '../../support/fault.ts';
 import { type Booted, boot } from '../boot.ts';
 
@@ -260,19 +258,16 @@ test('a secret that does not open ends the invocation; the cause has its name', 
   assert.not.ok(app.logged.join().includes(broken.GARBAGE));
 });
 
-test('no file of the database has a value; a damaged key pair ends the invocation', async () => {
+test('the database has no value; a damaged key pair ends the invocation', async () => {
   const value = 'a-value-that-is-marked-b6ff';
   await using app = await boot();
   const functionId = await app.publish({ name: 'f' });
   const secretId = await create(app, 'MARKED', value);
   await app.clients.secrets.attachSecret({ functionId, secretId }, app.asProject);
   assert.equal(await leased(app, functionId), { MARKED: value });
-  for (const name of ['tabern.db', 'tabern.db-wal']) {
-    assert.not.ok(readFileSync(join(app.dir, name)).includes(value), name);
-  }
-  const db = new Database(join(app.dir, 'tabern.db'));
-  db.exec('UPDATE secret_key_pairs SET private_key = zeroblob(61)');
-  db.close();
+  assert.not.ok(await isStored(app.dir, value));
+  assert.ok(await isStored(app.dir, 'MARKED'), 'what is no secret is found');
+  await rowsOf(app.dir, 'UPDATE secret_key_pairs SET private_key = ?', Buffer.alloc(61));
   const { id } = await app.invoke(functionId);
   assert.equal(await app.lease('INVOCATION'), [], 'no runner receives it');
   const { invocation } = await app.clients.invocations.getInvocation({ id }, app.asProject);

@@ -17,6 +17,7 @@ import { checkData, checkRoom } from '../../../core/maintenance/doctor.ts';
 import type { Finding } from '../../../proto/common/diagnostics.ts';
 import type { Env } from '../../../proto/common/env.ts';
 import { sealedFor } from '../../support/clients/seal.ts';
+import { sameDatabaseOf } from '../../support/engine.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { boot } from '../boot.ts';
 
@@ -28,8 +29,8 @@ async function look(
   { isDeep = false, ...env }: { isDeep?: boolean; [name: string]: unknown } = {},
 ): Promise<Finding[]> {
   const found: Finding[] = [];
-  for await (const one of checkData({ TABERN_DATA: dir, ...env } as Env, { now, isDeep }))
-    found.push(one);
+  const settings = { TABERN_DATA: dir, ...sameDatabaseOf(dir), ...env } as Env;
+  for await (const one of checkData(settings, { now, isDeep })) found.push(one);
   return found;
 }
 

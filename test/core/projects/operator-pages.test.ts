@@ -6,7 +6,7 @@ import { openNotices } from '../../../core/maintenance/notices.ts';
 import { openLog } from '../../../proto/common/log.ts';
 import { must } from '../../../proto/common/must.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
-import { faultOf } from '../../support/fault.ts';
+import { faultOf, reasonsOf } from '../../support/fault.ts';
 import { until } from '../../support/poll.ts';
 import { type Booted, boot, HOLDER } from '../boot.ts';
 
@@ -193,15 +193,14 @@ test('only the operator reads these', async () => {
   await using app = await boot();
   const { operatorConsole } = app.clients;
   for (const caller of [app.asProject, app.asRunner, app.asGateway]) {
-    for (const call of [
+    const calls = [
       operatorConsole.listAllSessions({}, caller),
       operatorConsole.listQueues({}, caller),
       operatorConsole.listRunners({}, caller),
       operatorConsole.listNotices({}, caller),
       operatorConsole.getDiagnosis({}, caller),
-    ]) {
-      assert.is((await faultOf(call)).reason, 'TOKEN_REQUIRED');
-    }
+    ];
+    for (const reason of await reasonsOf(calls)) assert.is(reason, 'TOKEN_REQUIRED');
   }
 });
 

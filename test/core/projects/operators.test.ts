@@ -1,10 +1,9 @@
 /** Projects and keys, created and revoked by the operator over the operator's client. */
-import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
 import type { ProjectLimits } from '../../../proto/gen/tabern/v1/operators.pb.ts';
+import { isStored } from '../../support/core/database.ts';
 import { faultOf } from '../../support/fault.ts';
 import { type Booted, boot } from '../boot.ts';
 
@@ -63,10 +62,7 @@ test('a key is returned once, stored as its hash, and listed without its text', 
   );
   assert.is(apiKeys[1]?.id, apiKey?.id);
   assert.not.ok(JSON.stringify(apiKeys).includes(key));
-  using opened = new DisposableStack();
-  const db = opened.adopt(new Sqlite(join(app.dir, 'tabern.db')), (one) => one.close());
-  const rows = JSON.stringify(db.prepare('SELECT * FROM api_keys').all());
-  assert.not.ok(rows.includes(key.slice(14)));
+  assert.not.ok(await isStored(app.dir, key.slice(14)));
 });
 
 test('a revoked key is refused at once, other keys are not', async () => {

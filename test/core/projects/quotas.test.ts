@@ -1,13 +1,13 @@
 /** Quotas: a project's stored amounts, counted with its rows, independent of other projects. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { BlobKind } from '../../../core/store/types/files.ts';
 import { must } from '../../../proto/common/must.ts';
 import { TakeScreenshotRequest } from '../../../proto/gen/tabern/v1/one_shots.pb.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
+import { rowsOf } from '../../support/core/database.ts';
 import { appendChunk } from '../../support/core/reports.ts';
 import { faultOf } from '../../support/fault.ts';
 import { type Booted, blobParts, boot } from '../boot.ts';
@@ -39,13 +39,14 @@ function write(app: Booted, as: CallOptions, kib: number, kind: BlobKind = 'BUIL
 }
 
 /** The counted amounts beside the existing rows. */
-function stored(app: Booted) {
-  using opened = new DisposableStack();
-  const db = opened.adopt(new Sqlite(join(app.dir, 'tabern.db')), (one) => one.close());
-  const of = (sql: string) => db.prepare(`${sql} ORDER BY 1, 2`).raw().all();
-  const counted = of(`
+async function stored(app: Booted) {
+  const of = async (sql: string) => {
+    const rows = await rowsOf(app.dir, `${sql} ORDER BY 1, 2`);
+    return rows.map((row) => Object.values(row).map(String));
+  };
+  const counted = await of(`
     SELECT project_id, kind, count, bytes FROM stored WHERE count > 0 OR bytes > 0`);
-  const there = of(`
+  const there = await of(`
     SELECT project_id, kind, COUNT(*), SUM(size) FROM blobs GROUP BY project_id, kind
     UNION ALL SELECT project_id, 'ACTIVE_CONTEXT', COUNT(*), 0 FROM contexts
       WHERE status = 'active' GROUP BY project_id
@@ -69,7 +70,7 @@ test('a project has a maximum of contexts; deleting one frees a place', async ()
   await create(app.asSecond);
   await contexts.deleteContext({ id }, app.asProject);
   await create(app.asProject);
-  const { counted, there } = stored(app);
+  const { counted, there } = await stored(app);
   assert.equal(counted, there);
 });
 
@@ -83,7 +84,7 @@ test('uploads beyond the quota are refused early, and leave no file', async () =
   }
   assert.equal(app.files(), before);
   await write(app, app.asSecond, 700);
-  const { counted, there } = stored(app);
+  const { counted, there } = await stored(app);
   assert.equal(counted, there);
 });
 
@@ -147,7 +148,7 @@ test('downloads beyond the quota are refused to the runner', async () => {
   await app.clients.downloads.deleteSessionDownloads(listed, app.asProject);
   assert.is(existsSync(join(app.dir, 'blobs', blobId)), false);
   await bring(800);
-  const { counted, there } = stored(app);
+  const { counted, there } = await stored(app);
   assert.equal(counted, there);
 });
 
@@ -161,12 +162,11 @@ test('results beyond the quota refuse invocations and one-shots', async () => {
   const end = { leaseId, outcome, sessionStartMs: 0, steps: [] };
   await app.clients.runners.completeInvocation(end, app.asRunner);
   const page = TakeScreenshotRequest.fromPartial({ url: 'https://example.com/' });
-  for (const refused of [
-    app.invoke(functionId),
-    app.clients.oneShots.takeScreenshot(page, app.asProject),
-  ]) {
-    assert.is((await faultOf(refused)).reason, 'QUOTA_EXCEEDED');
-  }
+  const refused = [
+    () => app.invoke(functionId),
+    () => app.clients.oneShots.takeScreenshot(page, app.asProject),
+  ];
+  for (const call of refused) assert.is((await faultOf(call())).reason, 'QUOTA_EXCEEDED');
 });
 
 test('a log ends at the quota of logs and results, without refusing invocations', async () => {
@@ -192,7 +192,7 @@ test('a log ends at the quota of logs and results, without refusing invocations'
     app.asRunner,
   );
   await app.invoke(functionId); // logs end by themselves, and refuse no work
-  const { counted, there } = stored(app);
+  const { counted, there } = await stored(app);
   assert.equal(counted, there);
 });
 

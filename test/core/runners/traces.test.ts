@@ -1,9 +1,9 @@
 /** Work continues the trace of its request, which core stores until the lease. */
-import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { CreateSessionRequest } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
 import type { CallOptions } from '../../../proto/rpc/local.ts';
+import { rowsOf } from '../../support/core/database.ts';
 import { until } from '../../support/poll.ts';
 import { boot, HOLDER } from '../boot.ts';
 
@@ -70,9 +70,7 @@ test('a repeated offer has the same trace, and the trace is removed with the wor
   const { leaseId = '' } = again ?? {};
   const end = { leaseId, outcome: undefined, sessionStartMs: 0, steps: [] };
   await app.clients.runners.completeInvocation(end, app.asRunner);
-  const db = new Sqlite(`${app.dir}/tabern.db`, { readonly: true });
-  assert.is(db.prepare('SELECT COUNT(*) FROM jobs').pluck().get(), 0);
-  db.close();
+  assert.equal(await rowsOf(app.dir, 'SELECT id FROM jobs'), []);
 });
 
 test.run();

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
 import { CreateSessionRequest } from '../../../proto/gen/tabern/v1/sessions.pb.ts';
-import { faultOf } from '../../support/fault.ts';
+import { faultOf, reasonsOf } from '../../support/fault.ts';
 import { openSessions } from './runs.ts';
 
 const test = suite('core/sessions/labels');
@@ -77,12 +77,11 @@ test('a label is renamed everywhere, and deleted from all sessions', async () =>
   await clients.labels.deleteLabel({ id: b }, asProject);
   assert.equal((await app.read(session.id)).labels, ['A']);
   assert.equal(await idsBy(app, 'b'), []);
-  for (const again of [
+  const again = [
     clients.labels.deleteLabel({ id: b }, asProject),
     clients.labels.updateLabel({ id: b, name: 'c' }, asProject),
-  ]) {
-    assert.is((await faultOf(again)).reason, 'RESOURCE_NOT_FOUND');
-  }
+  ];
+  for (const reason of await reasonsOf(again)) assert.is(reason, 'RESOURCE_NOT_FOUND');
   const { label } = await clients.labels.createLabel({ name: 'b' }, asProject);
   assert.is.not(label?.id, b, 'its name is free');
   assert.equal(await idsBy(app, 'b'), []);
@@ -133,13 +132,12 @@ test('another project sees no label, and has the same names for itself', async (
   const theirs = { metadata: { 'x-svc-api-key': made.key } };
   const { session } = await app.run({ labels: ['a'] });
   const id = must((await clients.labels.listLabels({}, asProject)).data[0]?.id, 'a label');
-  for (const foreign of [
+  const foreign = [
     clients.labels.deleteLabel({ id }, theirs),
     clients.labels.updateLabel({ id, name: 'b' }, theirs),
     clients.sessions.setSessionLabels({ id: session.id, labels: ['b'] }, theirs),
-  ]) {
-    assert.is((await faultOf(foreign)).reason, 'RESOURCE_NOT_FOUND');
-  }
+  ];
+  for (const reason of await reasonsOf(foreign)) assert.is(reason, 'RESOURCE_NOT_FOUND');
   await clients.labels.createLabel({ name: 'a' }, theirs);
   assert.equal((await clients.sessions.listSessions({ label: ['a'] }, theirs)).sessions, []);
   assert.equal(await idsBy(app, 'a'), [session.id]);

@@ -114,16 +114,21 @@ test('without a free place the answer is the PENDING session', async () => {
 
 test('a service that drains refuses the session that no runner starts', async () => {
   await using app = await openSessions();
-  const [started, waiting] = [app.create(), app.create()];
+  const listed = async () => {
+    const { sessions } = await app.clients.sessions.listSessions({ label: [] }, app.asProject);
+    return sessions.map(({ status }) => status).sort();
+  };
+  const started = app.create();
   const { leaseId } = await app.take();
+  const waiting = app.create();
+  await until(async () => (await listed()).length === 2);
   app.core.drain();
   await app.begin(leaseId, app.clock.now());
   assert.is((await started).status, 'RUNNING', 'its browser was starting');
   const fault = await faultOf(waiting);
   assert.is(fault.reason, 'DRAINING');
   assert.match(fault.message, /the session did not start\. Try again/);
-  const { sessions } = await app.clients.sessions.listSessions({ label: [] }, app.asProject);
-  assert.equal(sessions.map(({ status }) => status).sort(), ['COMPLETED', 'RUNNING']);
+  assert.equal(await listed(), ['COMPLETED', 'RUNNING']);
 });
 
 for (const [end, reason] of [

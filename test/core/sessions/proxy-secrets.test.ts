@@ -1,11 +1,10 @@
 /** Passwords of proxies: encrypted on disk, plain for the runner. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
+import { isStored, rowsOf } from '../../support/core/database.ts';
 import { faultOf } from '../../support/fault.ts';
+import { until } from '../../support/poll.ts';
 import { openSessions } from './runs.ts';
 
 const test = suite('core/sessions/proxy-secrets');
@@ -16,20 +15,12 @@ const PROXIES = [
   { type: 'none' },
 ];
 
-type App = Awaited<ReturnType<typeof openSessions>>;
-
-function isOnDisk({ dir }: App, text: string): boolean {
-  const files = readdirSync(dir, { withFileTypes: true }).filter((one) => one.isFile());
-  assert.ok(files.some(({ name }) => name === 'tabern.db-wal'));
-  return files.some(({ name }) => readFileSync(join(dir, name)).includes(text));
-}
-
 test("proxy passwords are encrypted on disk, and the session's runner receives them", async () => {
   await using app = await openSessions();
   const { work } = await app.run({ proxies: PROXIES, userMetadata: { of: 'no secret' } });
   assert.equal(JSON.parse(work.sessionParamsJson).proxies, PROXIES);
-  assert.not(isOnDisk(app, PASSWORD));
-  assert.ok(isOnDisk(app, 'no secret'), 'what is no secret is found');
+  assert.not(await isStored(app.dir, PASSWORD));
+  assert.ok(await isStored(app.dir, 'no secret'), 'what is no secret is found');
 });
 
 test("proxy passwords of an invocation's session are encrypted, too", async () => {
@@ -38,7 +29,7 @@ test("proxy passwords of an invocation's session are encrypted, too", async () =
   const sessionCreateParams = { proxies: PROXIES, browserSettings: undefined };
   const request = { functionId, params: {}, sessionCreateParams } as never;
   await app.clients.invocations.invokeFunction(request, app.asProject);
-  assert.not(isOnDisk(app, PASSWORD));
+  assert.not(await isStored(app.dir, PASSWORD));
   const { item } = must((await app.lease('INVOCATION'))[0], 'work');
   if (item?.$case !== 'invocation') throw new Error('no invocation');
   assert.equal(JSON.parse(item.value.sessionParamsJson).proxies, PROXIES);
@@ -46,13 +37,13 @@ test("proxy passwords of an invocation's session are encrypted, too", async () =
 
 test('proxies encrypted for another session end that session alone, with a reason', async () => {
   await using app = await openSessions();
-  const db = new Database(join(app.dir, 'tabern.db'));
   const creating = faultOf(app.create({ proxies: PROXIES }));
-  await waitingParams(db, 1); // its pattern is checked first, by a thread
+  await waitingParams(app.dir, 1); // its pattern is checked first, by a thread
   const other = app.create({ proxies: [{ type: 'none' }] });
-  const [one, two] = await waitingParams(db, 2);
-  db.prepare('UPDATE sessions SET params = ? WHERE id = ?').run(two?.params, one?.id);
-  db.close();
+  const [one, two] = await waitingParams(app.dir, 2);
+  const params = must(two, 'a session').params;
+  const { id } = must(one, 'a session');
+  await rowsOf(app.dir, 'UPDATE sessions SET params = ? WHERE id = ?', params, id);
   const work = await app.take();
   assert.equal(JSON.parse(work.sessionParamsJson).proxies, [{ type: 'none' }]);
   await app.begin(work.leaseId);
@@ -64,13 +55,11 @@ test('proxies encrypted for another session end that session alone, with a reaso
 type Waiting = { id: string; params: string };
 
 /** The sessions that wait for a runner, oldest first, as soon as there are `count`. */
-async function waitingParams(db: Database.Database, count: number): Promise<Waiting[]> {
-  const rows = db.prepare<[], Waiting>('SELECT id, params FROM sessions ORDER BY id');
-  for (;;) {
-    const found = rows.all();
-    if (found.length === count) return found;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+function waitingParams(dir: string, count: number): Promise<Waiting[]> {
+  return until(async () => {
+    const rows = await rowsOf<Waiting>(dir, 'SELECT id, params FROM sessions ORDER BY id');
+    return rows.length === count && rows;
+  });
 }
 
 test.run();

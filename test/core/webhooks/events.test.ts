@@ -2,8 +2,6 @@
  * Each event of an invocation or a build is written once per transition, whatever is repeated, lost
  * or started anew in between: proto/spec/webhooks.md 2, 11.
  */
-import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startCore } from '../../../core/main.ts';
@@ -14,6 +12,7 @@ import type {
   CompleteBuildRequest,
   CompleteInvocationRequest,
 } from '../../../proto/gen/tabern/v1/runners.pb.ts';
+import { rowsOf } from '../../support/core/database.ts';
 import { until } from '../../support/poll.ts';
 import { type Booted, boot, configOn, HOLDER, KEY } from '../boot.ts';
 
@@ -34,20 +33,15 @@ async function bootHeard(): Promise<Booted> {
 }
 
 /** The events of a resource, oldest first, without `functions.`; one delivery each. */
-function toldOf(app: Booted, resourceId: string): string[] {
-  const db = new Sqlite(join(app.dir, 'tabern.db'), { readonly: true });
-  try {
-    const rows = db
-      .prepare<[string], { type: string; deliveries: number }>(`
-        SELECT type,
-          (SELECT COUNT(*) FROM deliveries WHERE event_id = events.id) AS deliveries
-        FROM events WHERE resource_id = ? ORDER BY seq`)
-      .all(resourceId);
-    for (const { deliveries } of rows) assert.is(deliveries, 1);
-    return rows.map(({ type }) => type.replace('functions.', ''));
-  } finally {
-    db.close();
-  }
+async function toldOf(app: Booted, resourceId: string): Promise<string[]> {
+  const rows = await rowsOf<{ type: string; deliveries: number }>(
+    app.dir,
+    `SELECT type, (SELECT COUNT(*) FROM deliveries WHERE event_id = events.id) AS deliveries
+    FROM events WHERE resource_id = ? ORDER BY seq`,
+    resourceId,
+  );
+  for (const { deliveries } of rows) assert.is(deliveries, 1);
+  return rows.map(({ type }) => type.replace('functions.', ''));
 }
 
 async function startOne(app: Booted, functionId: string) {
@@ -69,11 +63,11 @@ for (const [what, outcome, told] of [
   events(`an invocation that ${what}: three events, however often it is reported`, async () => {
     await using app = await bootHeard();
     const { id, complete } = await startOne(app, await app.publish({ name: 'f' }));
-    assert.equal(toldOf(app, id), LIVED);
+    assert.equal(await toldOf(app, id), LIVED);
     assert.is(await complete(outcome), true);
     await complete(outcome);
     await complete(outcome === SUCCESS ? FAILURE : SUCCESS);
-    assert.equal(toldOf(app, id), [...LIVED, told]);
+    assert.equal(await toldOf(app, id), [...LIVED, told]);
   });
 }
 
@@ -101,7 +95,7 @@ for (const [what, isGood, told] of [
     for (const one of isGood ? [built, built, REFUSED] : [REFUSED, REFUSED, built]) {
       await app.clients.runners.completeBuild({ leaseId, outcome: one }, app.asRunner);
     }
-    assert.equal(toldOf(app, id), ['builds.running', told]);
+    assert.equal(await toldOf(app, id), ['builds.running', told]);
   });
 }
 
@@ -110,9 +104,9 @@ events('a lost lease emits one failure, and a late result no event', async () =>
   const { id, complete } = await startOne(app, await app.publish({ name: 'f' }));
   app.clock.advance(300_001);
   const told = [...LIVED, 'invocations.failed'];
-  await until(() => toldOf(app, id).length === told.length);
+  await until(async () => (await toldOf(app, id)).length === told.length);
   assert.is(await complete(SUCCESS), false);
-  assert.equal(toldOf(app, id), told);
+  assert.equal(await toldOf(app, id), told);
 });
 
 events("a new instance of the runner fails the old one's work: one event", async () => {
@@ -123,17 +117,17 @@ events("a new instance of the runner fails the old one's work: one event", async
   await register();
   await register();
   assert.is(await complete(FAILURE), false);
-  assert.equal(toldOf(app, id), [...LIVED, 'invocations.failed']);
+  assert.equal(await toldOf(app, id), [...LIVED, 'invocations.failed']);
 });
 
 events('an invocation that waited too long fails without a run, with one event', async () => {
   await using app = await bootHeard();
   const { id } = await app.invoke(await app.publish({ name: 'f' }));
   app.clock.advance(3_600_001);
-  await until(() => toldOf(app, id).length === 2);
+  await until(async () => (await toldOf(app, id)).length === 2);
   app.clock.advance(3_600_001);
   assert.equal(await app.lease('INVOCATION'), []);
-  assert.equal(toldOf(app, id), ['invocations.pending', 'invocations.failed']);
+  assert.equal(await toldOf(app, id), ['invocations.pending', 'invocations.failed']);
 });
 
 events('a restart of core repeats no event and loses none', async () => {
@@ -153,13 +147,13 @@ events('a restart of core repeats no event and loses none', async () => {
     for (let n = 0; n < 2; n += 1) await runners.completeInvocation(end, app.asRunner);
   }
   const told = [...LIVED, 'invocations.completed'];
-  for (const { id } of [running, ended]) assert.equal(toldOf(app, id), told);
-  assert.equal(toldOf(app, waiting.id), ['invocations.pending']);
+  for (const { id } of [running, ended]) assert.equal(await toldOf(app, id), told);
+  assert.equal(await toldOf(app, waiting.id), ['invocations.pending']);
   const lease = { ...HOLDER, kind: 'INVOCATION', max: 1, waitMs: 0 } as const;
   const { work } = await runners.leaseWork(lease, app.asRunner);
   const leaseIds = work.map(({ leaseId }) => leaseId);
   for (let n = 0; n < 2; n += 1) await runners.reportRunner({ ...HOLDER, leaseIds }, app.asRunner);
-  assert.equal(toldOf(app, waiting.id), LIVED);
+  assert.equal(await toldOf(app, waiting.id), LIVED);
 });
 
 events.run();

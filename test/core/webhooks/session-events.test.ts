@@ -2,12 +2,11 @@
  * Events of sessions: each is written once, by the transaction that changes the session or adds
  * its file. proto/spec/webhooks.md 2, 11.
  */
-import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { EVENT_TYPES } from '../../../core/webhooks/webhooks.ts';
 import { must } from '../../../proto/common/must.ts';
+import { rowsOf } from '../../support/core/database.ts';
 import { until } from '../../support/poll.ts';
 import { type Booted, blobParts } from '../boot.ts';
 import { add, bring, end, run } from '../sessions/recordings/recorded.ts';
@@ -26,17 +25,13 @@ async function openHeard() {
 }
 
 /** The events about a resource, oldest first. */
-function toldOf({ dir }: Booted, resourceId: string): Told[] {
-  const db = new Sqlite(join(dir, 'tabern.db'), { readonly: true });
-  try {
-    const bodies = db
-      .prepare<[string], Buffer>('SELECT body FROM events WHERE resource_id = ? ORDER BY seq')
-      .pluck()
-      .all(resourceId);
-    return bodies.map((body) => JSON.parse(String(body)) as Told);
-  } finally {
-    db.close();
-  }
+async function toldOf({ dir }: Booted, resourceId: string): Promise<Told[]> {
+  const bodies = await rowsOf<{ body: Buffer }>(
+    dir,
+    'SELECT body FROM events WHERE resource_id = ? ORDER BY seq',
+    resourceId,
+  );
+  return bodies.map(({ body }) => JSON.parse(String(body)) as Told);
 }
 
 const typesOf = (told: readonly Told[]) => told.map(({ type }) => type.replace('sessions.', ''));
@@ -47,10 +42,10 @@ events('a session tells of its creation, its browser and its end, however often'
   const userMetadata = { order: '17' };
   const { session, leaseId } = await app.run({ userMetadata });
   await app.begin(leaseId);
-  assert.equal(typesOf(toldOf(app, session.id)), LIVED.slice(0, 2));
+  assert.equal(typesOf(await toldOf(app, session.id)), LIVED.slice(0, 2));
   assert.is(await app.end(leaseId, 'ERROR', 'The browser crashed'), true);
   await app.end(leaseId, 'COMPLETED');
-  const told = toldOf(app, session.id);
+  const told = await toldOf(app, session.id);
   assert.equal(typesOf(told), LIVED);
   const [created, running, ended] = told.map(({ data }) => data);
   assert.equal(
@@ -80,12 +75,12 @@ events('a release, a lost lease and a wait without a runner tell of the end once
   await app.release(id);
   await app.release(id);
   await waiting.catch(() => undefined);
-  assert.equal(typesOf(toldOf(app, id)), ['created', 'ended']);
+  assert.equal(typesOf(await toldOf(app, id)), ['created', 'ended']);
   const lost = await app.run();
   app.clock.advance(300_001);
-  await until(() => toldOf(app, lost.session.id).length === LIVED.length);
+  await until(async () => (await toldOf(app, lost.session.id)).length === LIVED.length);
   assert.is(await app.end(lost.leaseId), false);
-  assert.equal(typesOf(toldOf(app, lost.session.id)), LIVED);
+  assert.equal(typesOf(await toldOf(app, lost.session.id)), LIVED);
 });
 
 events("an invocation's session tells, too", async () => {
@@ -93,7 +88,7 @@ events("an invocation's session tells, too", async () => {
   const { sessionId } = await app.invoke(await app.publish({ name: 'f' }));
   const { leaseId } = must((await app.lease('INVOCATION'))[0], 'work');
   await end(app, { id: sessionId, leaseId });
-  assert.equal(typesOf(toldOf(app, sessionId)), LIVED);
+  assert.equal(typesOf(await toldOf(app, sessionId)), LIVED);
 });
 
 events(
@@ -102,18 +97,18 @@ events(
     await using app = await openHeard();
     const before = await run(app);
     await bring(app, before);
-    assert.equal(typesOf(toldOf(app, before.id)), LIVED.slice(0, 2));
+    assert.equal(typesOf(await toldOf(app, before.id)), LIVED.slice(0, 2));
     await end(app, before);
-    assert.equal(typesOf(toldOf(app, before.id)), [...LIVED, 'recording.ready']);
+    assert.equal(typesOf(await toldOf(app, before.id)), [...LIVED, 'recording.ready']);
 
     const after = await run(app);
     await bring(app, after);
     await add(app, { leaseId: after.leaseId, pageId: 1 });
     await end(app, after);
-    assert.equal(typesOf(toldOf(app, after.id)), LIVED);
+    assert.equal(typesOf(await toldOf(app, after.id)), LIVED);
     await add(app, { leaseId: after.leaseId, pageId: 1, endMs: 9, complete: true });
     await add(app, { leaseId: after.leaseId, pageId: 1, endMs: 9, complete: true });
-    const told = toldOf(app, after.id);
+    const told = await toldOf(app, after.id);
     assert.equal(typesOf(told), [...LIVED, 'recording.ready']);
     assert.equal(told.at(-1)?.data, { sessionId: after.id });
   },
@@ -133,7 +128,7 @@ events('each downloaded file is told once, with its name and hash', async () => 
   const { downloads } = await app.clients.downloads.listDownloads(wanted, app.asProject);
   assert.is(downloads.length, 2);
   for (const { id, filename, checksum } of downloads) {
-    const [told, ...more] = toldOf(app, id);
+    const [told, ...more] = await toldOf(app, id);
     assert.equal([told?.type, more], ['sessions.download.ready', []]);
     const { data } = must(told, 'an event');
     assert.equal(

@@ -21,7 +21,7 @@ function formOf(bytes: Buffer): Options {
 /** A running session with a download, and an extension. */
 async function openTenants() {
   const app = await openUploads();
-  const other = addProject(app.dir);
+  const other = await addProject(app);
   const send = (key: string, method: string, path: string, options: Options = {}) => {
     const headers = { ...options.headers, 'x-svc-api-key': key };
     return ask(app.gateway.url, method, path, { ...options, headers });

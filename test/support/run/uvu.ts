@@ -5,6 +5,7 @@
  */
 import { inspect } from 'node:util';
 import * as uvu from 'uvu';
+import { testSkips } from './only-sqlite.ts';
 
 /**
  * The outcomes of the tests of one file. Each of `problems` fails the file, even when all tests
@@ -31,6 +32,8 @@ type TestRecord = { name: string; state: TestState; tookMs: number };
 type SuiteRecord = { name: string; runs: number; tests: TestRecord[]; left: string[] };
 
 const suites: SuiteRecord[] = [];
+/** Those whose tests were not found yet. */
+const skips = testSkips(process.argv[2] ?? '');
 
 /** uvu's `suite`, counted. */
 export function suite<T = Record<string, unknown>>(name = '', context?: T): uvu.Test<T> {
@@ -50,6 +53,7 @@ export function report(): Outcomes {
   const passed = tests.filter(({ state }) => state === 'passed').length;
   const problems = used.flatMap(problemsOf);
   if (used.every(({ runs }) => runs === 0)) problems.push('no suite was queued: call .run()');
+  for (const title of skips.keys()) problems.push(`only-sqlite.ts names no test: "${title}"`);
   return {
     passed,
     failed: tests.length - passed,
@@ -77,7 +81,10 @@ function counted<T>(inner: uvu.Test<T>, name: string): uvu.Test<T> {
     record.tests.push(test);
     return (context) => followed(test, async () => handler(context));
   };
-  const outer = (title: string, handler: uvu.Callback<T>) => inner(title, follow(title, handler));
+  const outer = (title: string, handler: uvu.Callback<T>) => {
+    if (skips.delete(title)) return;
+    inner(title, follow(title, handler));
+  };
   return Object.assign(outer, {
     only: (title: string, handler: uvu.Callback<T>) => inner.only(title, follow(title, handler)),
     skip: (title = 'a nameless test') => {

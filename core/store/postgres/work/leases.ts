@@ -8,7 +8,7 @@ import { withReceivers } from '../webhooks/receivers.ts';
 import { HELD_COLUMNS, JOB_COLUMNS, WAITS } from './queue.ts';
 
 export function leaseStatements(tx: Tx): LeaseStatements {
-  const { rows, write } = statements(tx);
+  const { row, rows, write } = statements(tx);
   const remembered = withReceivers<HeldJob>(tx);
   // In one order of projects, whose counters are locked in that order.
   const inOrder = 'ORDER BY project_id, id FOR UPDATE';
@@ -28,6 +28,8 @@ export function leaseStatements(tx: Tx): LeaseStatements {
       ON CONFLICT (id) DO UPDATE
         SET instance_id = @instanceId, address = @address, updated_at = @at,
           drained_at = NULL`),
+    // Index jobs_by_lease.
+    workUnder: row('SELECT kind, id, project_id AS "projectId" FROM jobs WHERE lease_id = ?'),
     drain: write(`
       UPDATE runners SET drained_at = @at
       WHERE id = @runnerId AND instance_id = @instanceId`),

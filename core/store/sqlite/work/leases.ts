@@ -7,7 +7,7 @@ import { preparedOnce, type Tx } from '../engine/transaction.ts';
 import { HELD_COLUMNS, JOB_COLUMNS, WAITS } from './queue.ts';
 
 export const leaseStatements = preparedOnce((tx: Tx): LeaseStatements => {
-  const { rows, write } = statements(tx);
+  const { row, rows, write } = statements(tx);
   const renew = frequentQueries(tx).row<[object], HeldJob>(`
     UPDATE jobs SET lease_until = @leaseUntil
     WHERE lease_id = @leaseId AND runner_id = @runnerId AND instance_id = @instanceId
@@ -28,6 +28,8 @@ export const leaseStatements = preparedOnce((tx: Tx): LeaseStatements => {
       WHERE state = 'running' AND runner_id = @runnerId AND instance_id <> @instanceId`),
     renew: ({ leaseIds, ...lease }) =>
       found(leaseIds.flatMap((leaseId) => renew({ ...lease, leaseId }) ?? [])),
+    // Index jobs_by_lease.
+    workUnder: row('SELECT kind, id, project_id AS projectId FROM jobs WHERE lease_id = ?'),
     // Index jobs_by_lease_end.
     unrenewed: rows(`
       SELECT ${JOB_COLUMNS} FROM jobs

@@ -8,7 +8,6 @@ import { openLog } from '../../../../proto/common/log.ts';
 import { must } from '../../../../proto/common/must.ts';
 import { storeBlob } from '../../../../proto/uploads/direct.ts';
 import { addRecording } from '../../../support/core/reports.ts';
-import { databaseOf } from '../../../support/engine.ts';
 import { faultOf } from '../../../support/fault.ts';
 import { startS3 } from '../../../support/servers/s3.ts';
 import { type Booted, blobParts, boot, configOn } from '../../boot.ts';
@@ -25,8 +24,7 @@ async function restart(app: Booted, agedMs: number) {
   await app.core.close();
   const at = new Date(Date.now() - agedMs);
   for (const name of stored(app)) utimesSync(join(app.dir, 'blobs', name), at, at);
-  const config = configOn(app.dir, await databaseOf(app.dir));
-  return await startCore(config, log, { now: app.clock.now });
+  return await startCore(configOn(app.dir), log, { now: app.clock.now });
 }
 
 test('a sweep leaves bytes whose report is on the way, and any core accepts it', async () => {
