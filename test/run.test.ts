@@ -7,7 +7,9 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { must } from '../proto/common/must.ts';
 import { until } from './support/poll.ts';
+import { ALL, ONE_PROCESS } from './support/run/apart.ts';
 import { openOutput } from './support/run/output.ts';
 import { isRunning } from './support/service/processes.ts';
 import { tempDirectory, writeTree } from './support/temp.ts';
@@ -235,6 +237,31 @@ run('a long run ends with its slowest files and the time of each folder', async 
   assert.is(lines.at(-1), '41 passed, 0 failed');
 });
 
+run('with the roles apart, named tests are skipped and printed with the reason', async () => {
+  const [name, reasons] = must(
+    Object.entries(ONE_PROCESS).find(([, all]) => !(ALL in all)),
+    'a suite',
+  );
+  const titles = Object.keys(reasons);
+  const text = (wanted: readonly string[]) => `
+    import { suite } from 'uvu';
+    const it = suite(${JSON.stringify(name)});
+    ${wanted.map((title) => `it(${JSON.stringify(title)}, () => { throw 1; });`).join('\n')}
+    it.run();`;
+  await using dir = tempDirectory();
+  writeTree(dir.path, { 'apart.test.ts': text(titles), 'green.test.ts': GREEN });
+  const apart = { TABERN_TEST_TOPOLOGY: 'split' };
+  const skipped = testsIn(apart, dir.path);
+  assert.is(skipped.status, 0, skipped.output);
+  for (const [title, reason] of Object.entries(reasons)) {
+    assert.ok(skipped.lines.includes(`      skipped: "${title}": ${reason}`), skipped.output);
+  }
+  assert.is(skipped.lines.at(-1), `2 passed, 0 failed, ${titles.length} skipped`);
+  assert.is(tests(dir.path).lines.at(-1), `2 passed, ${titles.length} failed`);
+  writeTree(dir.path, { 'apart.test.ts': text(titles.slice(1)) });
+  assert.match(testsIn(apart, dir.path).output, /has no test ".*", which apart.ts names/);
+});
+
 run('progress is printed only on a terminal', () => {
   const shown = (isTTY: boolean) => {
     let text = '';
@@ -251,6 +278,7 @@ run('progress is printed only on a terminal', () => {
       tookMs: 5,
       cpuMs: 0,
       tests: [],
+      skipped: [],
     });
     return text;
   };
@@ -296,9 +324,13 @@ function inside(text: string): string {
 }
 
 function tests(...options: string[]) {
+  return testsIn({}, ...options);
+}
+
+function testsIn(more: Record<string, string>, ...options: string[]) {
   // The runner's own settings may be set for this process: it can be a file of an --all run.
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('TABERN_TEST_'));
-  const env = Object.fromEntries(own);
+  const env = { ...Object.fromEntries(own), ...more };
   const child = spawnSync(process.execPath, [RUNNER, ...options], { env, encoding: 'utf8' });
   const output = child.stdout + child.stderr;
   return { status: child.status, output, lines: child.stdout.trimEnd().split('\n') };
