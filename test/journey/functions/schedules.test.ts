@@ -60,7 +60,9 @@ journey('a schedule of the CLI runs its function after a downtime, and shows it'
   );
   assert.match(await run('list', 'trivial'), /\d \* \* \* \*.*Europe\/Berlin/);
 
+  await stack.kill('SIGTERM');
   writeFileSync(file, String(AHEAD_MS));
+  await stack.stored.setClock(AHEAD_MS);
   await stack.restart();
   const after = Date.now() + AHEAD_MS;
   const ran = await until(async () => {

@@ -32,6 +32,8 @@ export type Stored = {
   };
   /** Runs a statement of SQL, with a `?` for each value. Returns how many rows it changed. */
   change(statement: string, ...values: readonly Value[]): Promise<number>;
+  /** Sets the clock of PostgreSQL, which is that of cores apart; nothing without it. */
+  setClock(offMs: number): Promise<void>;
   /** The runner that has the session, invocation or build. With the roles apart. */
   holderOf(jobId: string): Promise<string | undefined>;
 };
@@ -72,6 +74,12 @@ export function openStored({ dataDir, isApart, env }: Options): Stored {
         return `$${count}`;
       });
       return await withRows(async (sql) => (await sql.unsafe(numbered, [...values])).count);
+    },
+    async setClock(offMs) {
+      if (!isApart) return;
+      const now = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+      const made = 'CREATE OR REPLACE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE';
+      await withRows((sql) => sql.unsafe(`${made} RETURN ${now} + ${Math.round(offMs)}`));
     },
     holderOf: (jobId) =>
       withRows(async (sql) => {

@@ -3,7 +3,8 @@
  * two cores with mTLS behind one address, on the PostgreSQL and the bucket of the settings; two
  * gateways behind TABERN_PORT; three runners with TLS on 127.0.0.3. Each has a data directory of
  * its own, the first core TABERN_DATA. A process that exits is started again, as a supervisor
- * would. SIGTERM ends gateways and runners, then the cores; SIGKILL ends all at once.
+ * would. SIGTERM ends the runners, whose sessions end as those of a service, then the gateways,
+ * then the cores; SIGKILL ends all at once.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -185,11 +186,10 @@ function start(role: string, variables: Variables): void {
 async function end(): Promise<void> {
   if (isEnding) return;
   isEnding = true;
-  front?.close();
-  const isCore = (child: ChildProcess) => child.spawnargs.at(-1) === 'core';
-  const cores = [...running].filter(isCore);
-  await ended([...running].filter((child) => !isCore(child)));
-  await ended(cores);
+  for (const role of ['runner', 'gateway', 'core']) {
+    if (role === 'gateway') front?.close();
+    await ended([...running].filter(({ spawnargs }) => spawnargs.at(-1) === role));
+  }
   process.exit(0); // connections of the fronts may be left
 }
 
