@@ -7,8 +7,10 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { must } from '../proto/common/must.ts';
 import { until } from './support/poll.ts';
 import { openOutput } from './support/run/output.ts';
+import { ALL, SKIPS } from './support/run/skips.ts';
 import { isRunning } from './support/service/processes.ts';
 import { tempDirectory, writeTree } from './support/temp.ts';
 
@@ -242,6 +244,35 @@ run(
   },
 );
 
+const WAYS = { TABERN_TEST_TOPOLOGY: 'split', TABERN_TEST_DATABASE: 'postgres' };
+
+for (const { setting, reasons } of SKIPS) {
+  run(`with ${setting}, named tests are skipped and printed with the reason`, async () => {
+    const [name, own] = must(
+      Object.entries(reasons).find(([, all]) => !(ALL in all)),
+      'a suite',
+    );
+    const titles = Object.keys(own);
+    const text = (wanted: readonly string[]) => `
+      import { suite } from 'uvu';
+      const it = suite(${JSON.stringify(name)});
+      ${wanted.map((title) => `it(${JSON.stringify(title)}, () => { throw 1; });`).join('\n')}
+      it.run();`;
+    await using dir = tempDirectory();
+    writeTree(dir.path, { 'named.test.ts': text(titles), 'green.test.ts': GREEN });
+    const way = Object.fromEntries(Object.entries(WAYS).filter(([key]) => key === setting));
+    const skipped = testsIn(way, dir.path);
+    assert.is(skipped.status, 0, skipped.output);
+    for (const [title, reason] of Object.entries(own)) {
+      assert.ok(skipped.lines.includes(`      skipped: "${title}": ${reason}`), skipped.output);
+    }
+    assert.is(skipped.lines.at(-1), `2 passed, 0 failed, ${titles.length} skipped`);
+    assert.is(tests(dir.path).lines.at(-1), `2 passed, ${titles.length} failed`);
+    writeTree(dir.path, { 'named.test.ts': text(['another']) });
+    assert.match(testsIn({}, dir.path).output, /has no test ".*", which skips.ts names/);
+  });
+}
+
 run('progress is printed only on a terminal', () => {
   const shown = (isTTY: boolean) => {
     let text = '';
@@ -258,6 +289,7 @@ run('progress is printed only on a terminal', () => {
       tookMs: 5,
       cpuMs: 0,
       tests: [],
+      skipped: [],
     });
     return text;
   };
@@ -303,9 +335,13 @@ function inside(text: string): string {
 }
 
 function tests(...options: string[]) {
+  return testsIn({}, ...options);
+}
+
+function testsIn(more: Record<string, string>, ...options: string[]) {
   // The runner's own settings may be set for this process: it can be a file of an --all run.
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('TABERN_TEST_'));
-  const env = Object.fromEntries(own);
+  const env = { ...Object.fromEntries(own), ...more };
   const child = spawnSync(process.execPath, [RUNNER, ...options], { env, encoding: 'utf8' });
   const output = child.stdout + child.stderr;
   return { status: child.status, output, lines: child.stdout.trimEnd().split('\n') };

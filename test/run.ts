@@ -23,7 +23,6 @@ import { changedFiles } from './support/run/changes.ts';
 import { type FileResult, killAll, runFile } from './support/run/file-run.ts';
 import { runInLanes } from './support/run/lanes.ts';
 import { removeTemporaryFiles } from './support/run/memory.ts';
-import { isSkipped, skipsIn } from './support/run/only-sqlite.ts';
 import { type Output, openOutput } from './support/run/output.ts';
 import { distancesTo, sourceGraph } from './support/run/reach.ts';
 import { ensureTools } from './support/run/tools.ts';
@@ -101,7 +100,7 @@ async function main(): Promise<number> {
     console.log(`no test file found at ${empty.join(', ')}\n\n0 passed, 0 failed`);
     return 1;
   }
-  const found = runnable([...new Set(perPath.flatMap(({ own }) => own))].sort());
+  const found = [...new Set(perPath.flatMap(({ own }) => own))].sort();
   const all = values.changed ? reached(found) : found;
   const isSome = !values.all && positionals.length === 0;
   const later = isSome ? [...LATER].filter((file) => all.includes(file)) : [];
@@ -115,17 +114,8 @@ async function main(): Promise<number> {
   results.push(...(await runAll(later, jobs, output, { isWhole: false, mayBegin })));
   const left = all.length - results.length;
   if (left > 0) console.log(`${left} files that take minutes did not run: LATER in test/run.ts`);
-  const { passed, failed } = output.end(await enlarged(results, jobs, output));
-  return failed > 0 || (passed === 0 && all.length === found.length) ? 1 : 0;
-}
-
-/** Without those that are about SQLite alone; prints what is skipped. */
-function runnable(files: readonly string[]): string[] {
-  for (const { file, reason, tests = ['all tests'] } of files.flatMap(skipsIn)) {
-    for (const test of tests)
-      console.log(`SKIPPED, only on SQLite: test/${file}: ${test}: ${reason}`);
-  }
-  return files.filter((file) => !isSkipped(file));
+  const { passed, failed, skipped } = output.end(await enlarged(results, jobs, output));
+  return failed > 0 || (passed + skipped === 0 && all.length === found.length) ? 1 : 0;
 }
 
 /**

@@ -129,9 +129,14 @@ function serverOfProcess(): Promise<Cluster> {
 
 /** The settings of core for the directory's bucket. */
 export async function bucketOf(dir: string): Promise<Record<string, string>> {
+  return environmentOf(await placeOf(dir));
+}
+
+/** The directory's bucket. */
+export function placeOf(dir: string): Promise<S3Place> {
   const known = buckets.get(dir) ?? createBucket();
   buckets.set(dir, known);
-  return environmentOf(await known);
+  return known;
 }
 
 async function createBucket(): Promise<S3Place> {

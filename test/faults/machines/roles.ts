@@ -9,13 +9,12 @@ import { must } from '../../../proto/common/must.ts';
 import { until } from '../../support/poll.ts';
 import { type Cluster, startPostgres } from '../../support/postgres.ts';
 import { accepts } from '../../support/servers/front.ts';
-import { type Process, processes } from '../../support/service/processes.ts';
-import { SPLIT } from '../../support/service/serve.ts';
+import { rolesOf, settingsOf } from '../../support/service/processes.ts';
+import { APART, SPLIT } from '../../support/service/serve.ts';
 import { boot, type Stack } from '../../support/service/stack.ts';
 
 /** Ours: a start of a role on a busy machine. */
 const START_MS = 180_000;
-const CORES = 2;
 
 export type Machines = AsyncDisposable & {
   stack: Stack;
@@ -61,7 +60,7 @@ export async function startMachines(webhookCa: string): Promise<Machines> {
     },
     cores: () => own('core').map(({ pid }) => pid),
     async bothCores() {
-      await until(async () => (await locked(LOCKS.cores)).length === CORES, START_MS);
+      await until(async () => (await locked(LOCKS.cores)).length === APART.core, START_MS);
       for (const { pid } of own('core')) await accepts(addressOf(pid));
     },
     async heldBy(runnerId, sessionIds) {
@@ -86,15 +85,6 @@ export async function startMachines(webhookCa: string): Promise<Machines> {
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
-}
-
-function rolesOf(parent: number, role: string): Process[] {
-  const isRole = (one: Process) => one.parent === parent && one.command.endsWith(` ${role}`);
-  return processes().filter(isRole);
-}
-
-function settingsOf(pid: number): string[] {
-  return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
 }
 
 /** Where the core listens. */

@@ -25,7 +25,7 @@ journey('seven pages in two themes look as in their pictures', async () => {
   const wrong: string[] = [];
   for (const look of await looksOf(scene.stack)) {
     for (const theme of THEMES) {
-      scene.setClock();
+      await scene.setClock();
       const shown = await looks.picture(look, theme);
       const part = differenceOf(readFileSync(pictureFile(look, theme)), shown);
       if (part <= DIFFERENT_MAX) continue;

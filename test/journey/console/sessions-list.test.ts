@@ -40,7 +40,8 @@ const service = shareStack({ env: { TABERN_METRICS_LISTEN: `127.0.0.1:${metricsP
 /** Pictures that were captured since the service started. */
 async function captures(): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
-  return Number(/tabern_thumbnails_total\{outcome="ok"\} (\d+)/.exec(text)?.[1] ?? 0);
+  const counts = text.matchAll(/tabern_thumbnails_total\{outcome="ok"\} (\d+)/g);
+  return [...counts].reduce((total, [, count]) => total + Number(count), 0);
 }
 
 function listUrl({ url, projectId }: Stack): string {

@@ -116,7 +116,7 @@ journey('a service whose clock is set an hour on: each session once, and its age
   const first = await createSession(stack);
   await person.page.goto(`${stack.url}/console/p/${stack.projectId}/sessions`);
   await untilListed(person, [first]);
-  scene.setClock(Date.now());
+  await scene.setClock(Date.now());
   const second = await createSession(stack);
   await untilListed(person, [second, first]);
   for (const { id } of [first, second]) {

@@ -8,11 +8,10 @@ import { writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import Sqlite from 'better-sqlite3';
 import type { Page } from 'playwright-core';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { suite } from 'uvu';
-import { equal, is, match, ok } from 'uvu/assert';
+import { equal, is, match } from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
 import {
   logIn,
@@ -290,7 +289,7 @@ async function disabledIsMended(
   { page }: Person,
   { stack, functionId, receiver }: Failing,
 ): Promise<void> {
-  failSince(stack.dataDir, Date.now() - 6 * 24 * HOUR_MS);
+  await failSince(stack, Date.now() - 6 * 24 * HOUR_MS);
   receiver.script(500);
   await invoke(stack, functionId);
   await untilText(page, '.session-head', 'Disabled');
@@ -309,14 +308,9 @@ async function disabledIsMended(
 }
 
 /** As if the endpoint had failed for days: what its row has then. */
-function failSince(dataDir: string, at: number): void {
-  const db = new Sqlite(join(dataDir, 'tabern.db'));
-  try {
-    const change = db.prepare('UPDATE webhooks SET first_failure_at = ?, last_attempt_at = ?');
-    ok(change.run(at, Date.now() - HOUR_MS).changes === 1);
-  } finally {
-    db.close();
-  }
+async function failSince({ stored }: Stack, at: number): Promise<void> {
+  const change = 'UPDATE webhooks SET first_failure_at = ?, last_attempt_at = ?';
+  is(await stored.change(change, at, Date.now() - HOUR_MS), 1);
 }
 
 /** As the page has them, a line each. */

@@ -317,7 +317,8 @@ journey('a flood of one project leaves another its turn', async () => {
   await using stack = await boot({ env: { TABERN_INVOCATIONS_MAX: '2' } });
   const other = { 'x-svc-api-key': await keyOfNewProject(stack.dataDir) };
   let ended = 0;
-  const flood = Array.from({ length: 6 }, async () => {
+  const runners = (await stack.pidsOf('runner')).length;
+  const flood = Array.from({ length: 6 * runners }, async () => {
     await refused(stack, 'content', { url: `${pages.url}/silent`, timeout: 10 });
     ended += 1;
   });

@@ -15,7 +15,6 @@ import { tempDirectory } from '../../support/temp.ts';
 
 const journey = suite('journey/functions/schedules');
 const PRELOAD = fileURLToPath(new URL('../../support/service/clock-preload.ts', import.meta.url));
-const BIN = fileURLToPath(new URL('../../../gateway/bin.ts', import.meta.url));
 const AHEAD_MS = 600_000;
 
 type Schedule = {
@@ -37,7 +36,7 @@ journey('a schedule of the CLI runs its function after a downtime, and shows it'
   const file = join(dir.path, 'clock');
   writeFileSync(file, '0');
   await using stack = await boot({
-    command: [process.execPath, '--import', PRELOAD, BIN],
+    preload: PRELOAD,
     env: { TABERN_TEST_CLOCK: file },
   });
   await publish(stack);
@@ -61,7 +60,9 @@ journey('a schedule of the CLI runs its function after a downtime, and shows it'
   );
   assert.match(await run('list', 'trivial'), /\d \* \* \* \*.*Europe\/Berlin/);
 
+  await stack.kill('SIGTERM');
   writeFileSync(file, String(AHEAD_MS));
+  await stack.stored.setClock(AHEAD_MS);
   await stack.restart();
   const after = Date.now() + AHEAD_MS;
   const ran = await until(async () => {

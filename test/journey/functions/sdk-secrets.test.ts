@@ -1,7 +1,6 @@
 /** Secrets by the published SDK and by the command line, and the functions that read them. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import Browserbase, { APIError } from '@browserbasehq/sdk';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -16,7 +15,6 @@ import { tempDirectory } from '../../support/temp.ts';
 
 const journey = suite('journey/functions/sdk-secrets');
 const service = shareStack();
-const LAUNCHER = fileURLToPath(new URL('../../../gateway/tabern.js', import.meta.url));
 
 const TOKEN = 'tok_a-secret-that-is-marked-9c2e';
 const KEY = '-----BEGIN KEY-----\nMIIEvQIBADANBgkq-marked\nab\n-----END KEY-----';
@@ -186,7 +184,7 @@ journey('an invocation whose secrets cannot be opened for the moment waits', asy
   await using dir = tempDirectory();
   const file = join(dir.path, 'away');
   const preload = `data:text/javascript,${encodeURIComponent(preloadOf(file))}`;
-  await using stack = await boot({ command: [process.execPath, '--import', preload, LAUNCHER] });
+  await using stack = await boot({ preload });
   const { keeper = '', stranger = '' } = await publish(stack, PROJECT);
   const client = clientOf(stack);
   const stored = { secretKey: 'TOKEN', ...(await sealed(client, TOKEN)) };

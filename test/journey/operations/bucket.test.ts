@@ -106,8 +106,11 @@ journey('recordings, downloads and extensions are objects, and no files', async 
   ok(bytes.ok);
   is((await bytes.arrayBuffer()).byteLength > 0, true);
   match((await videoOf(session.id)).subarray(4, 8).toString(), /ftyp/);
-  is(existsSync(join(stack.dataDir, 'blobs')), false);
-  equal(readdirSync(join(stack.dataDir, 'spool')), []);
+  for (const dir of stack.stored.directories()) {
+    is(existsSync(join(dir, 'blobs')), false);
+    const spool = join(dir, 'spool'); // of a core
+    equal(existsSync(spool) ? readdirSync(spool) : [], []);
+  }
   const kept = await objects();
   await stack.fetch(`/v1/downloads/${id}`, { method: 'DELETE' });
   await until(async () => (await objects()) === kept - 1);
@@ -150,9 +153,9 @@ journey('a runner killed with uploads in progress leaves no row without bytes', 
   server.pause();
   try {
     await download(firstPage(browser), 'lost.txt', 800_000);
-    const pid = await stack.runnerPid();
+    const pid = await stack.runnerPid(session.id);
     process.kill(pid, 'SIGKILL');
-    await until(async () => (await stack.runnerPid()) !== pid);
+    await until(async () => !(await stack.pidsOf('runner')).includes(pid));
   } finally {
     server.resume();
   }

@@ -1,13 +1,12 @@
 /** Cancelling, waiting and repeating, over REST and gRPC, with a running handler. */
-import { join } from 'node:path';
-import { credentials } from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
-import { Channel, remote } from '../../../proto/rpc/remote.ts';
+import { remote } from '../../../proto/rpc/remote.ts';
 import { SERVICES } from '../../../proto/rpc/services.ts';
 import { type Invocation, publish } from '../../support/clients/functions.ts';
 import { until } from '../../support/poll.ts';
+import { channelOf } from '../../support/service/operator.ts';
 import { boot, type Stack } from '../../support/service/stack.ts';
 
 const test = suite('journey/operations/control');
@@ -53,10 +52,7 @@ test('an invocation is awaited, runs once per idempotency key and is cancelled',
   assert.match(cause?.message ?? '', 'cancelled');
   assert.is((await stack.fetch(`${path}?wait=61`)).status, 400);
 
-  using channel = new Channel(
-    `unix:${join(stack.dataDir, 'core.sock')}`,
-    credentials.createInsecure(),
-  );
+  using channel = channelOf(stack.dataDir);
   const grpc = remote(SERVICES.invocations, channel);
   const call = { metadata: { 'x-svc-api-key': stack.apiKey }, timeoutMs: 90_000 };
   const request = { functionId: endless, params: {}, sessionCreateParams: undefined };

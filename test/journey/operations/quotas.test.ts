@@ -1,6 +1,4 @@
 /** A project at its quotas: its sessions continue, and their logs report what is not stored. */
-import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { chromium, type Page } from 'playwright-core';
 import { suite } from 'uvu';
 import { is, match, ok } from 'uvu/assert';
@@ -24,12 +22,10 @@ type Session = { id: string; connectUrl: string; status: string };
 type Entry = { method: string; request: { params: { message?: string } } };
 
 /** Adds so many bytes of a kind to the project's usage. */
-function fill({ dataDir, projectId }: Stack, kind: string): void {
-  using opened = new DisposableStack();
-  const db = opened.adopt(new Sqlite(join(dataDir, 'tabern.db')), (one) => one.close());
-  db.prepare(`
-    INSERT INTO blobs (id, project_id, kind, size, sha256, created_at)
-    VALUES (?, ?, ?, ?, '', ?)`).run(newId(), projectId, kind, OVER_BYTES, Date.now());
+async function fill({ stored, projectId }: Stack, kind: string): Promise<void> {
+  const row = [newId(), projectId, kind, OVER_BYTES, Date.now()];
+  const columns = 'id, project_id, kind, size, created_at, sha256';
+  await stored.change(`INSERT INTO blobs (${columns}) VALUES (?, ?, ?, ?, ?, '')`, ...row);
 }
 
 async function download(page: Page): Promise<void> {
@@ -51,7 +47,7 @@ journey('a session at its project’s quotas continues, and its log has a warnin
   is(refused.status, 409);
   is(refused.headers.get('x-should-retry'), 'false');
   match(await refused.text(), /quota `contexts` \(1\)/);
-  for (const kind of ['RECORDING', 'CONTEXT']) fill(stack, kind);
+  for (const kind of ['RECORDING', 'CONTEXT']) await fill(stack, kind);
 
   const browserSettings = { context: { id: context.id, persist: true } };
   const { id, connectUrl } = await stack.call<Session>('/v1/sessions', {

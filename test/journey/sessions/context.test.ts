@@ -2,15 +2,14 @@
  * A login that is kept in a context, with real Chromes, a real site and the public interface. Each
  * test checks the state of the next session.
  */
-import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { suite } from 'uvu';
 import { equal, is, match, ok } from 'uvu/assert';
 import { must } from '../../../proto/common/must.ts';
 import { ended, type Invocation, publish } from '../../support/clients/functions.ts';
 import { type LoginSite, loginProject, startLogin } from '../../support/clients/login.ts';
+import { keyOfNewProject } from '../../support/clients/second-tenant.ts';
 import { until } from '../../support/poll.ts';
 import { boot, type Stack } from '../../support/service/stack.ts';
 
@@ -88,7 +87,7 @@ journey('a login saved with sessionConfig is loaded with sessionCreateParams', a
   await scene.stack.restart();
   equal(await go(scene, { path: '/', persist: false }), loggedIn(scene));
   await until(() => !hasProfile(scene)); // the outcome is reported before Chrome ends
-  expectSealed(scene);
+  await expectSealed(scene);
   await expectForeign(scene);
 });
 
@@ -99,41 +98,38 @@ function out() {
 
 /** Whether a session has its context open. */
 function hasProfile({ stack }: Scene): boolean {
-  const run = join(stack.dataDir, 'run');
-  const ofRunners = readdirSync(run).map((name) => join(run, name));
-  return ofRunners.some((dir) => readdirSync(dir).some((name) => name.startsWith('context-')));
+  const names = runsOf(stack).flatMap((run) =>
+    entriesOf(run).flatMap((name) => entriesOf(join(run, name))),
+  );
+  return names.some((name) => name.startsWith('context-'));
 }
 
 /** Neither a file nor its name contains a secret. */
-function expectSealed({ stack, site }: Scene): void {
-  const files = readdirSync(stack.dataDir, { recursive: true, withFileTypes: true });
-  const blobs = files.filter((file) => file.isFile() && /blobs/.test(file.parentPath));
-  ok(blobs.length > 0);
-  const bytes = blobs.map((file) => readFileSync(join(file.parentPath, file.name), 'latin1'));
-  ok(bytes.some((text) => text.startsWith('TBCX\x01')));
-  for (const file of files.filter((one) => one.isFile() && !/cache/.test(one.parentPath))) {
-    const text = readFileSync(join(file.parentPath, file.name), 'latin1');
+async function expectSealed({ stack, site }: Scene): Promise<void> {
+  ok((await headsOf(stack)).includes('TBCX\x01'));
+  for await (const { place, text } of stack.stored.texts()) {
+    if (/\/cache\//.test(place)) continue;
     // the database has the results of invocations
-    const mayTell = /^tabern\.db/.test(file.name);
+    const mayTell = /\/tabern\.db|^table /.test(place);
     for (const [name, secret] of Object.entries(site.secrets)) {
       if (mayTell && name !== 'cookie' && name !== 'session') continue;
-      is(text.includes(secret), false, `${name} in ${file.name}`);
+      is(`${place} ${text}`.includes(secret), false, `${name} in ${place}`);
     }
   }
 }
 
+/** The first bytes of each blob. */
+async function headsOf({ stored: { blobs } }: Stack): Promise<string[]> {
+  const names = await blobs.names();
+  const all = await Promise.all(names.map((name) => blobs.read(name)));
+  return all.map((bytes) => bytes.toString('latin1', 0, 5));
+}
+
 /** A key of another project cannot read, use or delete the context. */
 async function expectForeign({ stack, contextId }: Scene): Promise<void> {
-  const key = `svc_other_${crypto.randomUUID()}`;
-  const project = crypto.randomUUID();
-  using db = new DatabaseSync(join(stack.dataDir, 'tabern.db'), { timeout: 5_000 });
-  db.prepare(`INSERT INTO projects (id, name, default_timeout, concurrency, created_at, updated_at)
-    VALUES (?, 'other', 900, 5, 0, 0)`).run(project);
-  db.prepare("INSERT INTO queues (kind, project_id, cap) VALUES ('invocation', ?, 5)").run(project);
-  db.prepare("INSERT INTO queues (kind, project_id, cap) VALUES ('build', ?, 2)").run(project);
-  db.prepare(`INSERT INTO api_keys (hash, project_id, public_id, created_at)
-    VALUES (?, ?, NULL, 0)`).run(createHash('sha256').update(key).digest(), project);
-  const headers = { 'x-svc-api-key': key };
+  const headers = { 'x-svc-api-key': await keyOfNewProject(stack.dataDir) };
+  const call = keyed(stack, headers);
+  const [project] = await call<{ id: string }[]>('/v1/projects');
   const path = `/v1/contexts/${contextId}`;
   equal(await stack.call('/v1/contexts', { headers }).then(({ data }) => data), []);
   for (const [method, at] of [
@@ -145,7 +141,8 @@ async function expectForeign({ stack, contextId }: Scene): Promise<void> {
     const answer = await stack.fetch(must(at, 'path'), { method: must(method, 'method'), headers });
     is(answer.status, 404, `${method} ${at}`);
   }
-  const { trivial } = await publish({ ...stack, projectId: project, call: keyed(stack, headers) });
+  const projectId = must(project, 'the other project').id;
+  const { trivial } = await publish({ call, projectId, logs: stack.logs });
   const json = { sessionCreateParams: { browserSettings: { context: { id: contextId } } } };
   const used = await stack.fetch(`/v1/functions/${trivial}/invoke`, { headers, json });
   is(used.status, 404);
@@ -192,11 +189,11 @@ journey('a session continues when its context is deleted, and its save is droppe
   match((await warnings(scene, id)).join(), /was not saved: it was deleted meanwhile/);
   const again = await stack.fetch(`/v1/functions/${scene.login}/invoke`, { json: {} });
   is(again.status, 404);
-  const blobs = readdirSync(join(stack.dataDir, 'blobs'), { recursive: true, withFileTypes: true });
-  const heads = blobs
-    .filter((file) => file.isFile())
-    .map((file) => readFileSync(join(file.parentPath, file.name)).toString('latin1', 0, 4));
-  is(heads.includes('TBCX'), false);
+  const heads = await headsOf(stack);
+  is(
+    heads.some((head) => head.startsWith('TBCX')),
+    false,
+  );
 });
 
 journey('a runner killed during a save leaves the previous content intact', async () => {
@@ -205,16 +202,17 @@ journey('a runner killed during a save leaves the previous content intact', asyn
   await go(scene, { path: '/login' });
   const { id } = await start(scene, { path: '/logout', persist: true, next: 'gate' });
   await visited(scene, id);
-  const runner = await stack.runnerPid();
+  const runner = await stack.runnerPid(id);
+  const cores = await stack.pidsOf('core');
   // a stopped core accepts no save: the runner has begun one when its file exists,
   // and cannot finish it
-  process.kill(stack.pid, 'SIGSTOP');
+  for (const pid of cores) process.kill(pid, 'SIGSTOP');
   try {
     scene.site.open();
-    await until(() => isSaving(join(stack.dataDir, 'run')));
+    await until(() => runsOf(stack).some(isSaving));
     process.kill(runner, 'SIGKILL');
   } finally {
-    process.kill(stack.pid, 'SIGCONT');
+    for (const pid of cores) process.kill(pid, 'SIGCONT');
   }
   const { status, cause } = await ended(stack, id);
   is(status, 'FAILED');
@@ -222,13 +220,23 @@ journey('a runner killed during a save leaves the previous content intact', asyn
   equal(await go(scene, { path: '/', persist: false }), loggedIn(scene));
 });
 
+/** Where runners have the files of what runs. */
+function runsOf({ stored }: Stack): string[] {
+  return stored.directories().map((dir) => join(dir, 'run'));
+}
+
 /** The encrypted file is created after the end of Chrome. */
-function isSaving(runDir: string): boolean {
+function isSaving(run: string): boolean {
+  return entriesOf(run, true).some((name) => name.endsWith('/saved'));
+}
+
+/** None of a file, and of a directory that is missing or in which one was removed meanwhile. */
+function entriesOf(path: string, recursive = false): string[] {
   try {
-    const names = readdirSync(runDir, { recursive: true });
-    return names.some((name) => String(name).endsWith('/saved'));
+    return readdirSync(path, { recursive, encoding: 'utf8' });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false; // a directory was removed
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (['ENOENT', 'ENOTDIR'].includes(code)) return [];
     throw error;
   }
 }

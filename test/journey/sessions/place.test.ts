@@ -31,7 +31,9 @@ journey('with all slots in use, a session waits and starts when a slot is free',
   await using stack = await boot({
     env: { TABERN_SESSIONS_MAX: '1', TABERN_SESSION_GRACE_MS: '0' },
   });
-  const first = await create(stack, { keepAlive: true });
+  const slots = await stack.pidsOf('runner');
+  const held = await Promise.all(slots.map(() => create(stack, { keepAlive: true })));
+  const first = must(held[0], 'a session');
   const waiting = create(stack, { keepAlive: true });
   const pending = await until(async () => {
     const [one] = await stack.call<Session[]>('/v1/sessions?status=PENDING');

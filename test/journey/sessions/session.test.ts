@@ -190,12 +190,13 @@ journey('a killed runner ends its sessions and leaves no process', async () => {
   const session = await create(stack, { keepAlive: true });
   const client = await open(session.connectUrl);
   const closed = once(client, 'close');
-  process.kill(await stack.runnerPid(), 'SIGKILL');
+  process.kill(await stack.runnerPid(session.id), 'SIGKILL');
   const [code, reason] = await closed;
   is(`${code} ${reason}`, '1011 the runner was lost');
   is(await endOf(stack, session), 'ERROR');
   is((await refusal(session.connectUrl)).status, 410);
-  const next = await create(stack); // by the runner that replaced it
+  await stack.pidsOf('runner');
+  const next = await create(stack); // of one runner, by that which replaced it
   is(next.status, 'RUNNING');
 });
 

@@ -52,6 +52,7 @@ export type FileResult = {
   /** Of the file's processes; 0 when it left no report. */
   cpuMs: number;
   tests: Report['tests'];
+  skipped: Report['skipped'];
 };
 
 const groups = new Set<number>();
@@ -81,7 +82,9 @@ export async function runFile(file: string, run: FileRun): Promise<FileResult> {
   const report = parse(reported());
   const problems = [...(report?.problems ?? []), ...end];
   if (report === undefined) problems.push('ended without a report of its tests');
-  else if (report.passed + report.failed === 0) problems.push('no test ran');
+  else if (report.passed + report.failed + report.skipped.length === 0) {
+    problems.push('no test ran');
+  }
   if (report && report.failed > 0) problems.push(`${report.failed} failed`);
   const failed = Math.max(report?.failed ?? 0, problems.length > 0 ? 1 : 0);
   const tookMs = performance.now() - startedAt;
@@ -96,6 +99,7 @@ export async function runFile(file: string, run: FileRun): Promise<FileResult> {
     tookMs,
     cpuMs: report?.cpuMs ?? 0,
     tests: report?.tests ?? [],
+    skipped: report?.skipped ?? [],
   };
 }
 

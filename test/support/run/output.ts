@@ -16,7 +16,7 @@ export type Output = {
   started(file: string): void;
   ended(result: FileResult): void;
   /** Prints the summary; returns its counts. */
-  end(results: readonly FileResult[]): { passed: number; failed: number };
+  end(results: readonly FileResult[]): { passed: number; failed: number; skipped: number };
 };
 
 type Times = Pick<FileResult, 'tookMs' | 'cpuMs'>;
@@ -59,18 +59,25 @@ export function openOutput(total: number, terminal: Terminal = process.stdout): 
       if (red.length > 0) print(`\nred:\n${red.map(redLines).join('\n')}`);
       const passed = sum(results, (one) => one.passed);
       const failed = sum(results, (one) => one.failed);
-      print(`\n${passed} passed, ${failed} failed`);
-      return { passed, failed };
+      const skipped = sum(results, (one) => one.skipped.length);
+      const more = skipped > 0 ? `, ${skipped} skipped` : '';
+      print(`\n${passed} passed, ${failed} failed${more}`);
+      return { passed, failed, skipped };
     },
   };
 }
 
-/** ok    test/core/common/ids.test.ts  4 tests  0.2 s (0.3 s of CPU) */
+/**
+ * ok    test/core/common/ids.test.ts  4 tests  0.2 s (0.3 s of CPU), and a line for each test that
+ * was skipped.
+ */
 function headline(result: FileResult): string {
-  const { passed, failed, problems } = result;
+  const { passed, failed, problems, skipped } = result;
   const tests = passed + failed === 1 ? 'test' : 'tests';
   const word = problems.length === 0 ? 'ok  ' : 'FAIL';
-  return `${word}  ${nameOf(result.file)}  ${passed + failed} ${tests}  ${times(result)}`;
+  const line = `${word}  ${nameOf(result.file)}  ${passed + failed} ${tests}  ${times(result)}`;
+  const left = skipped.map(({ name, reason }) => `\n      skipped: "${name}": ${reason}`);
+  return line + left.join('');
 }
 
 /** The headline, what is wrong, and the command that runs the file alone in the same way. */

@@ -5,7 +5,7 @@
  */
 import { inspect } from 'node:util';
 import * as uvu from 'uvu';
-import { testSkips } from './only-sqlite.ts';
+import { namedIn, skipOf } from './skips.ts';
 
 /**
  * The outcomes of the tests of one file. Each of `problems` fails the file, even when all tests
@@ -16,6 +16,8 @@ export type Outcomes = {
   failed: number;
   problems: string[];
   tests: { name: string; tookMs: number }[];
+  /** By skips.ts. */
+  skipped: { name: string; reason: string }[];
 };
 
 /**
@@ -27,13 +29,11 @@ export type Report = Outcomes & { isSized: boolean; cpuMs: number };
 /** Ends a file with the report of what has run until then. */
 export const STOP = 'SIGUSR2';
 
-type TestState = 'not run' | 'started' | 'passed' | 'failed';
-type TestRecord = { name: string; state: TestState; tookMs: number };
+type TestState = 'not run' | 'started' | 'passed' | 'failed' | 'skipped';
+type TestRecord = { name: string; state: TestState; tookMs: number; reason?: string };
 type SuiteRecord = { name: string; runs: number; tests: TestRecord[]; left: string[] };
 
 const suites: SuiteRecord[] = [];
-/** Those whose tests were not found yet. */
-const skips = testSkips(process.argv[2] ?? '');
 
 /** uvu's `suite`, counted. */
 export function suite<T = Record<string, unknown>>(name = '', context?: T): uvu.Test<T> {
@@ -49,16 +49,17 @@ export const exec = uvu.exec;
 /** The outcomes of all tests registered until now. */
 export function report(): Outcomes {
   const used = suites.filter(({ name, runs, tests }) => name || runs > 0 || tests.length > 0);
-  const tests = used.flatMap((one) => one.tests);
+  const all = used.flatMap((one) => one.tests);
+  const tests = all.filter(({ state }) => state !== 'skipped');
   const passed = tests.filter(({ state }) => state === 'passed').length;
   const problems = used.flatMap(problemsOf);
   if (used.every(({ runs }) => runs === 0)) problems.push('no suite was queued: call .run()');
-  for (const title of skips.keys()) problems.push(`only-sqlite.ts names no test: "${title}"`);
   return {
     passed,
     failed: tests.length - passed,
     problems,
     tests: tests.map(({ name, tookMs }) => ({ name, tookMs })),
+    skipped: all.flatMap(({ name, reason }) => (reason === undefined ? [] : [{ name, reason }])),
   };
 }
 
@@ -66,9 +67,11 @@ function problemsOf({ name, runs, tests, left }: SuiteRecord): string[] {
   const title = name ? `suite "${name}"` : 'the nameless suite';
   if (runs === 0) return [`${title} was never queued: call .run()`];
   if (tests.length === 0 && left.length === 0) return [`${title} has no tests`];
+  const unknown = namedIn(name).filter((one) => tests.every((test) => test.name !== one));
   const idle = tests.filter(({ state }) => state === 'not run' || state === 'started');
   return [
     ...left.map((test) => `${title}: "${test}" is skipped: fix or remove it`),
+    ...unknown.map((one) => `${title}: has no test "${one}", which skips.ts names`),
     ...idle.map((test) => `${title}: "${test.name}" ${test.state}, and never ended`),
   ];
 }
@@ -77,14 +80,16 @@ function counted<T>(inner: uvu.Test<T>, name: string): uvu.Test<T> {
   const record: SuiteRecord = { name, runs: 0, tests: [], left: [] };
   suites.push(record);
   const follow = (title: string, handler: uvu.Callback<T>): uvu.Callback<T> => {
+    const reason = skipOf(name, title);
+    if (reason !== undefined) {
+      record.tests.push({ name: title, state: 'skipped', tookMs: 0, reason });
+      return () => {};
+    }
     const test: TestRecord = { name: title, state: 'not run', tookMs: 0 };
     record.tests.push(test);
     return (context) => followed(test, async () => handler(context));
   };
-  const outer = (title: string, handler: uvu.Callback<T>) => {
-    if (skips.delete(title)) return;
-    inner(title, follow(title, handler));
-  };
+  const outer = (title: string, handler: uvu.Callback<T>) => inner(title, follow(title, handler));
   return Object.assign(outer, {
     only: (title: string, handler: uvu.Callback<T>) => inner.only(title, follow(title, handler)),
     skip: (title = 'a nameless test') => {

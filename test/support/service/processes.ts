@@ -28,6 +28,18 @@ export function familyOf(pid: number): Process[] {
   return family;
 }
 
+/** Its children that are processes of that role. */
+export function rolesOf(pid: number, role: string): Process[] {
+  const isRole = (one: Process) =>
+    one.parent === pid && new RegExp(` ${role}\\b`).test(one.command);
+  return processes().filter(isRole);
+}
+
+/** The variables of the process: `NAME=value`. */
+export function settingsOf(pid: number): string[] {
+  return read(pid, 'environ').split('\0');
+}
+
 /** Those of the processes that still run. */
 export function stillRunning(wanted: readonly Process[]): Process[] {
   return wanted.filter(({ pid, start }) => processOf(pid)?.start === start);

@@ -8,11 +8,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { familyOf, type Process } from './processes.ts';
 
+const SPLIT_FILE = fileURLToPath(new URL('./split.ts', import.meta.url));
 /** Starts the roles apart (split.ts). */
-export const SPLIT = [
-  process.execPath,
-  fileURLToPath(new URL('./split.ts', import.meta.url)),
-] as const;
+export const SPLIT = [process.execPath, SPLIT_FILE] as const;
+/** How many processes of each role it starts. */
+export const APART = { core: 2, gateway: 2, runner: 3 } as const;
 const LAUNCHER = fileURLToPath(new URL('../../../gateway/tabern.js', import.meta.url));
 /**
  * The required time is 2 s (issue 2); on a machine shared with other tests a start takes longer.
@@ -56,7 +56,7 @@ export async function startService(
 ): Promise<Service> {
   const startedAt = performance.now();
   const [program, ...words] = command;
-  const stored = command === SPLIT ? await storage(env) : {};
+  const stored = isApart(command) ? await storage(env) : {};
   const child = spawn(program, [...words, 'serve'], {
     env: { ...inherited(), ...stored, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -69,7 +69,7 @@ export async function startService(
   }
   const url = addressOf(env);
   const output = () => text;
-  const deadline = startedAt + (command === SPLIT ? SPLIT_READY_LIMIT_MS : READY_LIMIT_MS);
+  const deadline = startedAt + (isApart(command) ? SPLIT_READY_LIMIT_MS : READY_LIMIT_MS);
   while (!(await isReady(url))) {
     const isOver = child.exitCode !== null || child.signalCode !== null;
     if (isOver || performance.now() > deadline) {
@@ -109,11 +109,21 @@ export async function endService(
   return family;
 }
 
-/** TABERN_TEST_TOPOLOGY=split: the roles apart (split.ts). */
-function ownCommand(): readonly [string, ...string[]] {
-  if (process.env['TABERN_TEST_TOPOLOGY'] === 'split') return SPLIT;
-  const program = process.env['TABERN_TEST_PROGRAM'];
-  return program === undefined ? [process.execPath, LAUNCHER] : [program];
+/**
+ * The sources, or TABERN_TEST_PROGRAM. `preload`: a module that each process loads first, which
+ * only the sources can. TABERN_TEST_TOPOLOGY=split: the roles apart (split.ts).
+ */
+export function ownCommand(preload?: string): readonly [string, ...string[]] {
+  const first = preload === undefined ? [] : ['--import', preload];
+  if (process.env['TABERN_TEST_TOPOLOGY'] === 'split') {
+    return [process.execPath, ...first, SPLIT_FILE];
+  }
+  const program = preload === undefined ? process.env['TABERN_TEST_PROGRAM'] : undefined;
+  return program === undefined ? [process.execPath, ...first, LAUNCHER] : [program];
+}
+
+export function isApart(command: readonly string[]): boolean {
+  return command.includes(SPLIT_FILE);
 }
 
 /** A bucket and, if not given, a database for the data directory, the same at each start. */

@@ -3,7 +3,8 @@
  * two cores with mTLS behind one address, on the PostgreSQL and the bucket of the settings; two
  * gateways behind TABERN_PORT; three runners with TLS on 127.0.0.3. Each has a data directory of
  * its own, the first core TABERN_DATA. A process that exits is started again, as a supervisor
- * would. SIGTERM ends gateways and runners, then the cores; SIGKILL ends all at once.
+ * would. SIGTERM ends the runners, whose sessions end as those of a service, then the gateways,
+ * then the cores; SIGKILL ends all at once.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,14 +17,17 @@ import { openSealer } from '../../../core/common/sealer.ts';
 import { tokenFile } from '../../../core/common/secret-files.ts';
 import { until } from '../poll.ts';
 import { freePort } from '../port.ts';
+import { lendSelfTest } from '../runner/self-test-record.ts';
+import { startFigures } from '../servers/figures.ts';
 import { type Address, accepts, startFront } from '../servers/front.ts';
+import { saveOperator } from './operator.ts';
 import { callerVariables, coreVariables, openPairs, type Pairs } from './pairs.ts';
+import { APART } from './serve.ts';
 
 const LAUNCHER = fileURLToPath(new URL('../../../gateway/tabern.js', import.meta.url));
 const CORE_HOST = '127.0.0.2';
 const RUNNER_HOST = '127.0.0.3';
 const GATEWAY_HOST = '127.0.0.1';
-const [CORES, GATEWAYS, RUNNERS] = [2, 2, 3];
 const TOKENS = ['operator', 'gateway', 'runner'] as const;
 /** Of a process that exited. */
 const RESTART_MS = 100;
@@ -36,9 +40,12 @@ const ofCores = variables((name) => /^TABERN_(DATABASE|BLOBS)/.test(name));
 const shared = variables((name) => !(name in ofCores));
 const data = shared['TABERN_DATA'] ?? '';
 const running = new Set<ChildProcess>();
+/** Where each process has its metrics, when they are wanted. */
+const figures: Address[] = [];
 /** Before the gateways, once all roles run. */
 let front: Server | undefined;
 let isEnding = false;
+const wantedFigures = shared['TABERN_METRICS_LISTEN'];
 
 await run();
 
@@ -48,8 +55,10 @@ async function run(): Promise<void> {
   const pairs = await openPairs(`${data}-certs`);
   makeSecrets();
   const { address, cores } = await openCores(pairs);
+  saveOperator(data, { address, ca: pairs.ca, pair: await pairs.pair(['operator']) });
   const gateways = await openGateways(pairs, address);
   await openRunners(pairs, address);
+  if (wantedFigures) await startFigures(addressIn(wantedFigures), figures);
   await Promise.all([...cores, ...gateways].map(accepts));
   await Promise.all(gateways.map(answers));
   const port = Number(shared['TABERN_PORT']);
@@ -80,7 +89,7 @@ async function openCores(pairs: Pairs): Promise<{ address: string; cores: Addres
   const keyFile = `${data}-certs/api-key`;
   writeFileSync(keyFile, apiKey, { mode: 0o600 });
   const cores: Address[] = [];
-  for (let n = 1; n <= CORES; n += 1) {
+  for (let n = 1; n <= APART.core; n += 1) {
     const place = n === 1 ? { TABERN_DATA: data } : placeOf(`c${n}`);
     if (n > 1) cpSync(join(data, 'keys'), join(place.TABERN_DATA, 'keys'), { recursive: true });
     const address = { host: CORE_HOST, port: await freePort() };
@@ -88,6 +97,7 @@ async function openCores(pairs: Pairs): Promise<{ address: string; cores: Addres
     start('core', {
       ...ofCores,
       ...place,
+      ...(await figuresOf()),
       TABERN_CORE_LISTEN: `${address.host}:${address.port}`,
       TABERN_API_KEY_FILE: keyFile,
       ...coreVariables(await pairs.pair([CORE_HOST]), pairs.ca),
@@ -100,7 +110,7 @@ async function openCores(pairs: Pairs): Promise<{ address: string; cores: Addres
 
 async function openGateways(pairs: Pairs, core: string): Promise<Address[]> {
   const servers: Address[] = [];
-  for (let n = 1; n <= GATEWAYS; n += 1) {
+  for (let n = 1; n <= APART.gateway; n += 1) {
     const address = { host: GATEWAY_HOST, port: await freePort() };
     servers.push(address);
     start('gateway', {
@@ -114,7 +124,8 @@ async function openGateways(pairs: Pairs, core: string): Promise<Address[]> {
 }
 
 async function openRunners(pairs: Pairs, core: string): Promise<void> {
-  for (let n = 1; n <= RUNNERS; n += 1) {
+  for (let n = 1; n <= APART.runner; n += 1) {
+    lendSelfTest(placeOf(`r${n}`).TABERN_DATA);
     start('runner', {
       ...(await callerOf(pairs, `r${n}`, core)),
       ...tokenOf('runner'),
@@ -126,7 +137,7 @@ async function openRunners(pairs: Pairs, core: string): Promise<void> {
 
 async function callerOf(pairs: Pairs, name: string, core: string): Promise<Variables> {
   const own = callerVariables(pairs.ca, await pairs.pair([name]));
-  return { TABERN_CORE: core, ...own, ...placeOf(name) };
+  return { TABERN_CORE: core, ...own, ...placeOf(name), ...(await figuresOf()) };
 }
 
 /** A data directory of its own. */
@@ -136,6 +147,19 @@ function placeOf(name: string): { TABERN_DATA: string } {
   return { TABERN_DATA: path };
 }
 
+/** `tabern serve` has the metrics of all roles at one address; apart, each has its own. */
+async function figuresOf(): Promise<Variables> {
+  if (wantedFigures === undefined) return {};
+  const address = { ...addressIn(wantedFigures), port: await freePort() };
+  figures.push(address);
+  return { TABERN_METRICS_LISTEN: `${address.host}:${address.port}` };
+}
+
+function addressIn(text: string): Address {
+  const [host = '', port] = text.split(':');
+  return { host, port: Number(port) };
+}
+
 /** In a file, as an operator gives it: no secret is in an environment. */
 function tokenOf(role: 'gateway' | 'runner'): Variables {
   return { [`TABERN_${role.toUpperCase()}_TOKEN_FILE`]: join(data, 'keys', `${role}.token`) };
@@ -143,7 +167,8 @@ function tokenOf(role: 'gateway' | 'runner'): Variables {
 
 /** Ends with this process, also by SIGKILL. A first start that fails ends all. */
 function start(role: string, variables: Variables): void {
-  const words = ['--pdeathsig', 'KILL', process.execPath, LAUNCHER, role];
+  const node = [process.execPath, ...process.execArgv];
+  const words = ['--pdeathsig', 'KILL', ...node, LAUNCHER, role];
   const child = spawn('setpriv', words, {
     env: { ...shared, ...variables },
     stdio: ['ignore', 'inherit', 'inherit'],
@@ -161,11 +186,10 @@ function start(role: string, variables: Variables): void {
 async function end(): Promise<void> {
   if (isEnding) return;
   isEnding = true;
-  front?.close();
-  const isCore = (child: ChildProcess) => child.spawnargs.at(-1) === 'core';
-  const cores = [...running].filter(isCore);
-  await ended([...running].filter((child) => !isCore(child)));
-  await ended(cores);
+  for (const role of ['runner', 'gateway', 'core']) {
+    if (role === 'gateway') front?.close();
+    await ended([...running].filter(({ spawnargs }) => spawnargs.at(-1) === role));
+  }
   process.exit(0); // connections of the fronts may be left
 }
 

@@ -6,6 +6,7 @@
 import { cpSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { must } from '../../../proto/common/must.ts';
+import { openStored, type Stored } from '../core/stored.ts';
 import { openJudged } from '../judge/judged.ts';
 import { until } from '../poll.ts';
 import { freePort } from '../port.ts';
@@ -14,11 +15,12 @@ import { tempDirectory } from '../temp.ts';
 import {
   listeningPorts,
   type Process,
-  processes,
   processesNaming,
+  rolesOf,
+  settingsOf,
   stillRunning,
 } from './processes.ts';
-import { addressOf, endService, startService } from './serve.ts';
+import { APART, addressOf, endService, isApart, ownCommand, startService } from './serve.ts';
 
 /** SIGTERM drains for 30 s at most (proto/spec/rest.md 5); the rest is for a loaded machine. */
 const STOP_LIMIT_MS = 60_000;
@@ -36,6 +38,8 @@ export type BootOptions = {
   env?: Record<string, string>;
   /** The command that runs tabern; by default from the sources. */
   command?: readonly [string, ...string[]];
+  /** A module that each process of the service loads first: its path or URL. */
+  preload?: string;
   /**
    * For benchmarks and TLS only: clients connect to the service directly, and responses are not
    * checked.
@@ -48,7 +52,9 @@ export type Stack = {
   url: string;
   apiKey: string;
   projectId: string;
+  /** Of core; of the first of two with the roles apart. */
   dataDir: string;
+  stored: Stored;
   /** Of the running service; changes at a restart. */
   readonly pid: number;
   /** How long the last start took until it was ready. */
@@ -60,8 +66,16 @@ export type Stack = {
     path: string,
     init?: RequestInit & { json?: unknown },
   ): Promise<T>;
-  /** The pid of the runner; waits for its start. */
-  runnerPid(): Promise<number>;
+  /**
+   * The pids of all processes with that role; waits until all have started. Of a service of one
+   * process, core and the gateway are that one.
+   */
+  pidsOf(role: keyof typeof APART): Promise<number[]>;
+  /**
+   * The pid of the runner; waits for its start. With the roles apart it is the one that has the
+   * session, invocation or build with this id; any without one.
+   */
+  runnerPid(jobId?: string): Promise<number>;
   /** Ends the service by a signal and waits until it has ended. */
   kill(signal?: NodeJS.Signals): Promise<void>;
   /** Stops the service with SIGTERM when it runs, and starts it again on the same data. */
@@ -81,24 +95,26 @@ export async function boot(options: BootOptions = {}): Promise<Stack> {
   const { apiKey = `svc_test_${crypto.randomUUID()}` } = options;
   if (options.data !== undefined) cpSync(options.data, dataDir, { recursive: true });
   lendSelfTest(dataDir);
+  const { preload, command = ownCommand(preload) } = options;
   const tempPath = join(dir.path, 'tmp');
   mkdirSync(tempPath);
   const env = variables({ dataDir, tempPath, port, apiKey }, options);
+  const stored = openStored({ dataDir, isApart: isApart(command), env });
   const own = addressOf(env);
   const { url } = options.isDirect ? { url: own } : cleanup.use(await openJudged(own));
   const seen: Process[] = [];
   let printed = '';
-  let service = await startService(env, options.command);
+  let service = await startService(env, command);
   let isUp = true;
 
   const end = async (signal: NodeJS.Signals) => {
     if (!isUp) return;
     isUp = false;
     seen.push(...(await endService(service, signal, STOP_LIMIT_MS)));
-    keepSelfTest(dataDir);
+    for (const directory of stored.directories()) keepSelfTest(directory);
     printed += service.output();
   };
-  const leftovers = () => leftOf({ dataDir, tempPath, port, seen, isUp });
+  const leftovers = () => leftOf({ dataDir, stored, tempPath, port, seen, isUp });
   cleanup.defer(async () => {
     await end('SIGTERM');
     await expectNothingLeft(leftovers, printed);
@@ -111,6 +127,7 @@ export async function boot(options: BootOptions = {}): Promise<Stack> {
     apiKey,
     projectId,
     dataDir,
+    stored,
     get pid() {
       return service.pid;
     },
@@ -119,11 +136,12 @@ export async function boot(options: BootOptions = {}): Promise<Stack> {
     },
     fetch: request,
     call: async (path, init) => bodyOf(await request(path, init), path),
-    runnerPid: () => until(() => runnerOf(service.pid), STOP_LIMIT_MS),
+    pidsOf: (role) => until(() => pidsOf(service.pid, role, isApart(command)), STOP_LIMIT_MS),
+    runnerPid: (jobId) => runnerPid(service.pid, isApart(command) ? stored : undefined, jobId),
     kill: (signal = 'SIGKILL') => end(signal),
     async restart() {
       await end('SIGTERM');
-      service = await startService(env, options.command);
+      service = await startService(env, command);
       isUp = true;
     },
     logs: () => (isUp ? printed + service.output() : printed),
@@ -197,13 +215,27 @@ async function ownProject(request: Stack['fetch']): Promise<string> {
   return must(project, 'the project of the key').id;
 }
 
-function runnerOf(pid: number): number | undefined {
-  const isRunner = (one: Process) => one.parent === pid && / runner\b/.test(one.command);
-  return processes().find(isRunner)?.pid;
+/** False while one of them is missing. */
+function pidsOf(pid: number, role: keyof typeof APART, areApart: boolean): number[] | false {
+  if (!areApart && role !== 'runner') return [pid];
+  const pids = rolesOf(pid, role).map((one) => one.pid);
+  return pids.length >= (areApart ? APART[role] : 1) && pids;
+}
+
+/** `stored`: of roles apart. */
+async function runnerPid(pid: number, stored?: Stored, jobId?: string): Promise<number> {
+  const isAny = stored === undefined || jobId === undefined;
+  const id = isAny ? undefined : await until(() => stored.holderOf(jobId), STOP_LIMIT_MS);
+  return await until(() => {
+    const found = rolesOf(pid, 'runner');
+    if (id === undefined) return found[0]?.pid;
+    return found.find((one) => settingsOf(one.pid).includes(`TABERN_RUNNER_ID=${id}`))?.pid;
+  }, STOP_LIMIT_MS);
 }
 
 type Place = {
   dataDir: string;
+  stored: Stored;
   tempPath: string;
   port: number;
   seen: readonly Process[];
@@ -211,11 +243,14 @@ type Place = {
 };
 
 /** A running service may have processes and run directories; an ended one may not. */
-function leftOf({ dataDir, tempPath, port, seen, isUp }: Place): string[] {
+function leftOf({ dataDir, stored, tempPath, port, seen, isUp }: Place): string[] {
   const alive = stillRunning(seen).map((one) => `process ${one.pid}: ${one.command}`);
   if (isUp) return alive;
   const named = processesNaming(dataDir).map((one) => `process ${one.pid}: ${one.command}`);
-  const runs = entriesOf(join(dataDir, 'run')).map((name) => `run directory: ${name}`);
+  const runs = stored
+    .directories()
+    .flatMap((dir) => entriesOf(join(dir, 'run')))
+    .map((name) => `run directory: ${name}`);
   const temps = entriesOf(tempPath).map((name) => `temporary file: ${name}`);
   const ports = listeningPorts().has(port) ? [`port ${port} is listened on`] : [];
   return [...new Set([...alive, ...named]), ...runs, ...temps, ...ports];

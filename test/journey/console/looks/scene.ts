@@ -38,15 +38,18 @@ export async function bootAt(at: number, data?: string, more: Partial<BootOption
   const laterMs = Date.now() - at;
   const env = { NODE_OPTIONS: `--import ${PRELOAD}`, TABERN_TEST_CLOCK: file };
   const stack = cleanup.use(await boot({ ...more, ...(data ? { data } : {}), apiKey: KEY, env }));
+  await stack.stored.setClock(-laterMs);
   const kept = cleanup.move();
   return {
     stack,
     /** How much later the clock of this machine is. */
     laterMs,
     /** Sets the clock of the service. */
-    setClock(time: number): void {
+    async setClock(time: number): Promise<void> {
       set(time);
-      process.kill(stack.pid, 'SIGUSR2');
+      await stack.stored.setClock(time - Date.now());
+      const pids = [...(await stack.pidsOf('core')), ...(await stack.pidsOf('gateway'))];
+      for (const pid of new Set(pids)) process.kill(pid, 'SIGUSR2');
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };

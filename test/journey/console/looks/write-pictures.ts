@@ -9,7 +9,7 @@ await using scene = await openScene();
 await using looks = await openLooks(scene.stack);
 for (const look of await looksOf(scene.stack)) {
   for (const theme of THEMES) {
-    scene.setClock();
+    await scene.setClock();
     writeFileSync(pictureFile(look, theme), await looks.picture(look, theme));
   }
 }

@@ -1,13 +1,11 @@
 /** What makes the rows of the table of sessions of functions happen, by their beginnings. */
 import { once } from 'node:events';
-import { readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { is } from 'uvu/assert';
 import { ended, type Invocation, invoke, publish } from '../../../support/clients/functions.ts';
 import type { Stack } from '../../../support/service/stack.ts';
-import { ENV, type When } from './session-makers.ts';
+import { ENV, newBlobs, type When } from './session-makers.ts';
 import { bootInTurn, type Scene } from './slow-makers.ts';
 import {
   browsersOf,
@@ -59,7 +57,7 @@ export const FUNCTION_MAKERS: Readonly<Record<string, [When, Make]>> = {
     'alone',
     async (place) => {
       const { answer, ...made } = await running(place);
-      process.kill(await place.stack.runnerPid(), 'SIGKILL');
+      process.kill(await place.stack.runnerPid(made.invocation.id), 'SIGKILL');
       void made.closed.then(answer);
       return made;
     },
@@ -121,16 +119,16 @@ async function cancelled({ stack }: Place, { answer, ...made }: Running): Promis
   return made;
 }
 
-/** While its runner stands still. */
+/** While each runner stands still. */
 async function cancelledEarly({ stack, held }: Place): Promise<Made> {
-  const pid = await stack.runnerPid();
-  process.kill(pid, 'SIGSTOP');
+  const pids = await stack.pidsOf('runner');
+  for (const pid of pids) process.kill(pid, 'SIGSTOP');
   try {
     const invocation = await invoke(stack, held, { url: 'http://127.0.0.1:1/' });
     await cancel(stack, invocation);
     return { session: { id: invocation.sessionId } };
   } finally {
-    process.kill(pid, 'SIGCONT');
+    for (const pid of pids) process.kill(pid, 'SIGCONT');
   }
 }
 
@@ -147,10 +145,10 @@ async function crash(place: Place): Promise<Made> {
 }
 
 async function withoutBundle({ stack }: Place): Promise<Made> {
-  const blobs = join(stack.dataDir, 'blobs');
-  const before = new Set(readdirSync(blobs));
+  const { blobs } = stack.stored;
+  const before = await blobs.names();
   const { other = '' } = await publish(stack, OTHER);
-  for (const name of readdirSync(blobs)) if (!before.has(name)) rmSync(join(blobs, name));
+  for (const name of await newBlobs(blobs, before)) await blobs.remove(name);
   const { sessionId: id } = await invoke(stack, other, { url: 'http://127.0.0.1:1/' });
   return { session: { id } };
 }

@@ -1,7 +1,4 @@
 /** What makes each row of the table "When a session ends" happen, by the beginning of its cause. */
-import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { must } from '../../../../proto/common/must.ts';
 import { until } from '../../../support/poll.ts';
 import type { Stack } from '../../../support/service/stack.ts';
 import {
@@ -78,14 +75,20 @@ export const SESSION_MAKERS: Readonly<Record<string, [When, Make]>> = {
   'the browser did not start': [
     'first',
     (stack) =>
-      withContext(stack, (blob) => writeFileSync(blob, Buffer.alloc(statSync(blob).size, 'x'))),
+      withContext(stack, async (blobs, name) => {
+        const { length } = await blobs.read(name);
+        await blobs.write(name, Buffer.alloc(length, 'x'));
+      }),
   ],
-  'the stored content of its context': ['first', (stack) => withContext(stack, rmSync)],
+  'the stored content of its context': [
+    'first',
+    (stack) => withContext(stack, (blobs, name) => blobs.remove(name)),
+  ],
   'the runner was killed': [
     'alone',
     async (stack) => {
       const made = await begun(stack, KEPT);
-      process.kill(await stack.runnerPid(), 'SIGKILL');
+      process.kill(await stack.runnerPid(made.session.id), 'SIGKILL');
       return made;
     },
   ],
@@ -107,17 +110,19 @@ async function crash(stack: Stack): Promise<Made> {
   return made;
 }
 
+type Damage = (blobs: Blobs, name: string) => Promise<void>;
+
 /** A session with a context whose stored content was damaged. */
-async function withContext(stack: Stack, damage: (blob: string) => void): Promise<Made> {
-  const blobs = join(stack.dataDir, 'blobs');
+async function withContext(stack: Stack, damage: Damage): Promise<Made> {
+  const { blobs } = stack.stored;
   const { id } = await stack.call<Session>('/v1/contexts', { json: {} });
   const context = { id, persist: true };
   const browserSettings = { context, recordSession: false, logSession: false };
-  const before = new Set(readdirSync(blobs));
+  const before = await blobs.names();
   const first = await begun(stack, { ...KEPT, browserSettings });
   await release(stack, first.session);
-  const blob = await until(async () => (await isSaved(stack, id)) && newIn(blobs, before));
-  damage(join(blobs, must(blob, 'the blob of the context')));
+  await until(() => isSaved(stack, id));
+  for (const name of await newBlobs(blobs, before)) await damage(blobs, name);
   const userMetadata = { mark: id };
   await create(stack, { browserSettings, userMetadata }).catch(() => undefined); // it has failed
   return { session: await marked(stack, id) };
@@ -127,5 +132,12 @@ async function isSaved(stack: Stack, id: string): Promise<boolean> {
   return (await stack.fetch(`/v1/contexts/${id}/download`)).ok;
 }
 
-const newIn = (dir: string, before: ReadonlySet<string>): string | undefined =>
-  readdirSync(dir).find((name) => !before.has(name));
+type Blobs = Stack['stored']['blobs'];
+
+/** The names that were not there before; waits for one. */
+export function newBlobs(blobs: Blobs, before: readonly string[]): Promise<string[]> {
+  return until(async () => {
+    const names = (await blobs.names()).filter((name) => !before.includes(name));
+    return names.length > 0 && names;
+  });
+}

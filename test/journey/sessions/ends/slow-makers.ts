@@ -35,7 +35,6 @@ export type Scene = { rows: readonly string[]; seldom?: true; play(check: Check)
 const PRELOAD = fileURLToPath(
   new URL('../../../support/service/stall-preload.ts', import.meta.url),
 );
-const LAUNCHER = fileURLToPath(new URL('../../../../gateway/tabern.js', import.meta.url));
 const QUIET = { keepAlive: true, browserSettings: { recordSession: false } };
 const FOR_GOOD_MS = 3_600_000;
 /** More than the two minutes that core waits for the end of a session. */
@@ -74,11 +73,13 @@ export function bootInTurn(options: BootOptions): Promise<Stack> {
   return booted;
 }
 
-/** A service whose only place is taken. */
+/** A service without a free place: its only one, or that of each runner, is taken. */
 async function full() {
   await using opened = new AsyncDisposableStack();
   const stack = opened.use(await bootInTurn({ env: { ...ENV, TABERN_SESSIONS_MAX: '1' } }));
-  const taken = await begun(stack, { ...QUIET, timeout: 75 });
+  const runners = await stack.pidsOf('runner');
+  const sessions = runners.map(() => begun(stack, { ...QUIET, timeout: 75 }));
+  const [taken] = await Promise.all(sessions);
   const waiting = async (): Promise<Session> => {
     const mark = crypto.randomUUID();
     const created = create(stack, { ...QUIET, userMetadata: { mark } });
@@ -86,7 +87,12 @@ async function full() {
     return await marked(stack, mark);
   };
   const kept = opened.move();
-  return { stack, taken, waiting, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return {
+    stack,
+    taken: must(taken, 'a session'),
+    waiting,
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
 }
 
 /** What waits ends before a place is free. */
@@ -121,7 +127,7 @@ async function withoutRunner(check: Check): Promise<void> {
   const times = { TABERN_LEASE_MS: '3000', TABERN_LOST_MS: '3000', TABERN_DRAIN_S: '2' };
   await using stack = await bootInTurn({ env: { ...ENV, ...times } });
   const made = await begun(stack, QUIET);
-  await whileStopped(stack, () => ended(stack, made.session));
+  await whileStopped(stack, made.session, () => ended(stack, made.session));
   await check(ROW.silent, stack, made);
   const last = await begun(stack, QUIET);
   await stack.kill('SIGTERM');
@@ -133,12 +139,17 @@ async function withoutRunner(check: Check): Promise<void> {
 async function stopped(check: Check): Promise<void> {
   await using stack = await bootInTurn({ env: ENV });
   const timed = await begun(stack, { ...QUIET, timeout: 60 });
-  await whileStopped(stack, () => ended(stack, timed.session));
+  await whileStopped(stack, timed.session, () => ended(stack, timed.session));
   await check(ROW.timedOutLong, stack, timed);
 }
 
-async function whileStopped(stack: Stack, act: () => Promise<void>): Promise<void> {
-  const pid = await stack.runnerPid();
+/** While the runner of the session stands still. */
+async function whileStopped(
+  stack: Stack,
+  { id }: { id: string },
+  act: () => Promise<void>,
+): Promise<void> {
+  const pid = await stack.runnerPid(id);
   process.kill(pid, 'SIGSTOP');
   try {
     await act();
@@ -162,11 +173,11 @@ async function ended(stack: Stack, { id }: Session): Promise<void> {
 async function blocked(check: Check): Promise<void> {
   await using dir = tempDirectory();
   const file = join(dir.path, 'stall');
-  const command = [process.execPath, '--import', PRELOAD, LAUNCHER] as const;
-  await using stack = await bootInTurn({ command, env: { ...ENV, TABERN_TEST_STALL: file } });
+  const env = { ...ENV, TABERN_TEST_STALL: file };
+  await using stack = await bootInTurn({ preload: PRELOAD, env });
   const made = await begun(stack, QUIET);
   writeFileSync(file, String(FOR_GOOD_MS));
-  process.kill(await stack.runnerPid(), 'SIGUSR2');
+  process.kill(await stack.runnerPid(made.session.id), 'SIGUSR2');
   await until(() => !existsSync(file));
   await check(ROW.blocked, stack, made);
 }
