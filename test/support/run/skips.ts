@@ -15,6 +15,7 @@ const DRAIN = 'one signal drains the roles of `tabern serve`; apart, each is dra
 const METRICS = '`tabern serve` has the figures of all roles once; apart, each has its own';
 
 const LOCK = 'it is the file of SQLite that is locked and has a version';
+const ORDER = 'two calls at once are in the order of the thread of SQLite';
 const BACKUP = 'a backup copies the file of SQLite; that of PostgreSQL is by pg_dump';
 
 /** Of one process with all roles: skipped with the roles apart, TABERN_TEST_TOPOLOGY=split. */
@@ -44,13 +45,13 @@ const ONE_FILE: Reasons = {
   },
   'core/files/s3': { 'a backup names the bucket, and a restored directory needs it': BACKUP },
   'core/functions/deletion': {
-    'a call that waits for an invocation ends with 404 when its function is deleted':
-      'two calls at once are in the order of the thread of SQLite',
+    'a call that waits for an invocation ends with 404 when its function is deleted': ORDER,
   },
   'core/functions/schedules': {
     'a clock that is set back computes the next time again, and starts nothing':
       'stored times are moved in SQLite alone: the clock is that of the server',
   },
+  'core/functions/waits': { 'closing core ends waiting calls with the current state': ORDER },
   'core/main': {
     'another process is refused while one runs on the directory': LOCK,
     'a data directory of a newer version is refused': LOCK,
