@@ -213,7 +213,9 @@ async function files(
     if (file?.size !== blob.size || (isDeep && !(await isWhole(path, blob)))) damaged.push(blob.id);
   }
   // A file may have been removed with its row since the database was read.
-  const still = new Set((damaged.length === 0 ? [] : (await read()).blobs).map(({ id }) => id));
+  const now = damaged.length === 0 ? found : await read();
+  if (now.problems.length > 0) return database(now);
+  const still = new Set(now.blobs.map(({ id }) => id));
   const missing = damaged.filter((id) => still.has(id));
   if (missing.length === 0) {
     const says = isDeep ? 'there, whole to the last byte' : 'there, whole by their sizes';

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import {
   chmodSync,
+  cpSync,
   existsSync,
   readFileSync,
   rmSync,
@@ -144,6 +145,24 @@ test('missing and truncated files are named', async () => {
   assert.equal(wrong(found), ['fail files']);
   const { says = '' } = found.find(({ check }) => check === 'files') ?? {};
   assert.ok(says.startsWith('2 are not there') && says.includes(one) && says.includes(other), says);
+});
+
+test('a database that fails while files are looked for is found', async () => {
+  await using app = await boot();
+  await app.upload('some bytes');
+  await using target = tempDirectory(); // has no files
+  const path = join(target.path, 'tabern.db');
+  const db = new Sqlite(join(app.dir, 'tabern.db'), { readonly: true });
+  await db.backup(path);
+  db.close();
+  cpSync(join(app.dir, 'keys'), join(target.path, 'keys'), { recursive: true });
+  chmodSync(join(target.path, 'keys'), 0o700);
+  const found: Finding[] = [];
+  for await (const one of checkData({ TABERN_DATA: target.path }, { now: app.clock.now })) {
+    found.push(one);
+    if (one.check === 'master key') writeFileSync(path, 'no database any more'.repeat(30));
+  }
+  assert.equal(wrong(found), ['fail database'], JSON.stringify(found));
 });
 
 test('a deep check finds a file with changed bytes', async () => {

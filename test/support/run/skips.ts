@@ -16,6 +16,7 @@ const METRICS = '`tabern serve` has the figures of all roles once; apart, each h
 
 const LOCK = 'it is the file of SQLite that is locked and has a version';
 const ORDER = 'two calls at once are in the order of the thread of SQLite';
+const DAMAGE = 'it damages the file of SQLite';
 const BACKUP = 'a backup copies the file of SQLite; that of PostgreSQL is by pg_dump';
 
 /** Of one process with all roles: skipped with the roles apart, TABERN_TEST_TOPOLOGY=split. */
@@ -57,7 +58,8 @@ const ONE_FILE: Reasons = {
     'a data directory of a newer version is refused': LOCK,
   },
   'core/maintenance/doctor': {
-    'a damaged database is found, with the fix to restore': 'it damages the file of SQLite',
+    'a damaged database is found, with the fix to restore': DAMAGE,
+    'a database that fails while files are looked for is found': DAMAGE,
   },
   'core/maintenance/move': { [ALL]: 'only files beside the file of SQLite are moved to a bucket' },
   'core/projects/audit': {
@@ -74,7 +76,7 @@ export const SKIPS: readonly {
   reasons: Reasons;
 }[] = [
   { setting: 'TABERN_TEST_TOPOLOGY', isSet: (value) => value === 'split', reasons: ONE_PROCESS },
-  { setting: 'TABERN_TEST_DATABASE', isSet: (value) => value !== '', reasons: ONE_FILE },
+  { setting: 'TABERN_TEST_DATABASE', isSet: (value) => /^postgres(:|$)/.test(value), reasons: ONE_FILE },
 ];
 
 /** Why the test is skipped; undefined for one that runs. */
