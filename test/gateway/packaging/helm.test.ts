@@ -247,6 +247,19 @@ for (const [what, values, sentence] of [
   });
 }
 
+rendered('values that are left empty, as when all lines below them are comments', async () => {
+  const none = { env: null, nodeSelector: null, tolerations: null };
+  const { manifests, error } = render({
+    image: { pullSecrets: null },
+    core: none,
+    gateway: { ...none, service: { annotations: null }, ingress: { annotations: null } },
+    runner: { ...none, labels: null },
+    monitoring: { labels: null },
+  });
+  equal(error, '');
+  equal(await refusalsOf(manifests), []);
+});
+
 chart('the schema of values accepts its own', () => {
   equal(refusedValues({}), []);
   equal(refusedValues(SHARED), []);

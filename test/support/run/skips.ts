@@ -76,8 +76,12 @@ export const SKIPS: readonly {
   reasons: Reasons;
 }[] = [
   { setting: 'TABERN_TEST_TOPOLOGY', isSet: (value) => value === 'split', reasons: ONE_PROCESS },
-  { setting: 'TABERN_TEST_DATABASE', isSet: (value) => /^postgres(:|$)/.test(value), reasons: ONE_FILE },
+  { setting: 'TABERN_TEST_DATABASE', isSet: isPostgres, reasons: ONE_FILE },
 ];
+
+function isPostgres(value: string): boolean {
+  return value === 'postgres' || value.startsWith('postgres:');
+}
 
 /** Why the test is skipped; undefined for one that runs. */
 export function skipOf(suite: string, test: string): string | undefined {
