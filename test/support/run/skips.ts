@@ -12,6 +12,7 @@ const LOOKS = 'its service begins with a stored data directory, of SQLite';
 const RUNNER = 'it adds a runner of its own to a service that has one, by the socket of core';
 const UPGRADE = '`tabern upgrade` replaces the program of `tabern serve`';
 const DRAIN = 'one signal drains the roles of `tabern serve`; apart, each is drained by itself';
+const CLOCK = 'it sets the clock of a process, and that of cores apart is PostgreSQL’s';
 const METRICS = '`tabern serve` has the figures of all roles once; apart, each has its own';
 
 const LOCK = 'it is the file of SQLite that is locked and has a version';
@@ -22,6 +23,9 @@ const BACKUP = 'a backup copies the file of SQLite; that of PostgreSQL is by pg_
 /** Of one process with all roles: skipped with the roles apart, TABERN_TEST_TOPOLOGY=split. */
 const ONE_PROCESS: Reasons = {
   'journey/console/looks': { [ALL]: LOOKS },
+  'journey/console/trouble': {
+    'a service whose clock is set an hour on: each session once, and its age': CLOCK,
+  },
   'journey/operations/drain': {
     'a drained runner with five live sessions loses none, and new ones start elsewhere': RUNNER,
     'POST /drain has a time of its own; when it is over, sessions end': RUNNER,
