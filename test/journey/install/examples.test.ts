@@ -452,7 +452,7 @@ const PAGES: Pages = {
     elsewhere('ceil', 'test/gateway/packaging/helm.test.ts', 'promql'),
   ],
   operations: [
-    elsewhere('NODE_OPTIONS=', 'test/journey/operations/trace.test.ts', '--import'),
+    elsewhere('NODE_OPTIONS=', 'test/journey/operations/trace.test.ts', 'preload'),
     {
       begins: 'tabern backup',
       async run(code, { stack, reader }) {
