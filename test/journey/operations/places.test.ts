@@ -102,7 +102,7 @@ journey('builds of one project leave a slot to another project', async () => {
   await filled(list, many);
   await publish(other);
   await expectKept(list, many);
-  await stack.kill(); // the builds are not awaited
+  await stack.kill('SIGTERM'); // the builds are not awaited
   await Promise.all(building);
 });
 

@@ -26,6 +26,7 @@ const ONE_PROCESS: Reasons = {
   'journey/console/trouble': {
     'a service whose clock is set an hour on: each session once, and its age': CLOCK,
   },
+  'journey/operations/backup': { [ALL]: BACKUP },
   'journey/operations/drain': {
     'a drained runner with five live sessions loses none, and new ones start elsewhere': RUNNER,
     'POST /drain has a time of its own; when it is over, sessions end': RUNNER,
