@@ -22,8 +22,8 @@ export async function hasCpuRoom(signal: AbortSignal, read = pressureText): Prom
 }
 
 /**
- * Whether the processors are overloaded, from looks between its calls, so that it may be asked for
- * each frame of a recording. A kernel without that information never is.
+ * Whether the processors are overloaded, from looks between its calls, so that it may be asked
+ * often. A kernel without that information never is.
  */
 export function watchOverload(read = pressureText): () => boolean {
   let from = { waited: waitedMs(read()), at: performance.now() };

@@ -2,7 +2,6 @@
  * Captures frames of one page as it changes, at most ten a second, for its recording. The decisions
  * about the modes are in runner/browser/README.md.
  *   live --80 % of the frames possible in 2 s--> sparing --two equal frames--> live
- *   live --the processors are overloaded--> sparing --two equal frames, or there is room--> live
  *   live, sparing --a window opens, which may pause the page--> still --runs, or after 5 s--> live
  * A page that opens windows without end is still for a limited share of the time.
  * The page cannot detect any of it, nor can a client's own screencast.
@@ -21,8 +20,6 @@ const FRAME_MS = 100;
 const WINDOW_MS = 2_000;
 const SATURATED = (0.8 * WINDOW_MS) / FRAME_MS;
 const SPARING_MS = 250;
-/** While the processors are overloaded. A page that draws less often is captured as it draws. */
-const OVERLOADED_MS = 500;
 /** With this many unacknowledged frames Chrome 156 drops the next (seen). */
 const IN_FLIGHT_MAX = 3;
 /** Ours: a client resumes a new window after a round trip or two, also on a busy machine. */
@@ -41,12 +38,7 @@ export type Frame = {
   at: number;
 };
 
-type Options = {
-  now: () => number;
-  onFrame(frame: Frame): void;
-  /** Asked for each frame: whether the pages need the processors more. */
-  isOverloaded: () => boolean;
-};
+type Options = { now: () => number; onFrame(frame: Frame): void };
 
 /** Starts at once and never throws: a page that cannot be recorded is gone or closing. */
 export class PageRecorder {
@@ -58,7 +50,6 @@ export class PageRecorder {
   #last = '';
   #isEqual = false; // the last frame was equal to the one before
   #isShooting = false; // sparing, and its frame has not arrived
-  #isSaturated = false; // draws without end
   #times: number[] = []; // of the frames in the window
   #captures = 0;
   #wanted = new AbortController(); // aborts the capture that started last
@@ -129,20 +120,16 @@ export class PageRecorder {
     this.#last = data;
     const isAtRest = isSame && this.#isEqual;
     this.#isEqual = isSame;
-    const isOverloaded = this.#options.isOverloaded();
-    const isOften = at - (this.#times.at(-1) ?? Number.NEGATIVE_INFINITY) < OVERLOADED_MS;
     if (this.#mode === 'sparing') {
-      if (!isAtRest && (this.#isSaturated || isOverloaded)) {
-        this.#spare(isOverloaded);
+      if (!isAtRest) {
+        this.#spare();
         return;
       }
       this.#mode = 'live'; // the capture that took this frame continues
       this.#times = [];
     }
     this.#times = [...this.#times.filter((time) => at - time < WINDOW_MS), at];
-    this.#isSaturated = this.#times.length >= SATURATED;
-    const mustYield = isOverloaded && isOften && !isAtRest;
-    if (this.#isSaturated || mustYield) this.#spare(isOverloaded);
+    if (this.#times.length >= SATURATED) this.#spare();
     else this.#hold(sessionId);
   }
 
@@ -210,11 +197,11 @@ export class PageRecorder {
     this.#start();
   }
 
-  #spare(isOverloaded: boolean): void {
+  #spare(): void {
     this.#mode = 'sparing';
     this.#isShooting = false;
     this.#halt();
-    this.#schedule(() => this.#start(), isOverloaded ? OVERLOADED_MS : SPARING_MS);
+    this.#schedule(() => this.#start(), SPARING_MS);
   }
 
   #start(): void {

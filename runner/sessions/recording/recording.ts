@@ -76,8 +76,7 @@ type PageOptions = Options & {
 
 /** Returns the function that ends the recording; the end of the page does too. */
 function recordPage(page: Page, pages: Pages, options: PageOptions): () => void {
-  const { now, sizes, recordings } = options;
-  const { isOverloaded } = recordings;
+  const { now, sizes } = options;
   const track = openTrack(page, options);
   let recorder: PageRecorder | undefined;
   let isOver = false;
@@ -91,7 +90,7 @@ function recordPage(page: Page, pages: Pages, options: PageOptions): () => void 
   const start = (): void => {
     stopWaiting();
     if (isOver || recorder !== undefined) return;
-    recorder = new PageRecorder(page, { now, onFrame, isOverloaded });
+    recorder = new PageRecorder(page, { now, onFrame });
     if (isHeld) recorder.hold();
   };
   const timer = setTimeout(start, BLANK_MS);

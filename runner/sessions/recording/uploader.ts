@@ -84,8 +84,6 @@ type SegmentJob = {
 };
 
 export type Recordings = AsyncDisposable & {
-  /** Whether the sessions need the processors more than their recordings do. */
-  isOverloaded: () => boolean;
   openFrameBuffer(name: string, projectId: string): FrameBuffer;
   /** Reports to core that a page is recorded, at once when `hurry` aborts. Never rejects. */
   report(track: Track, hurry: AbortSignal): Promise<void>;
@@ -150,7 +148,6 @@ export function openRecordings(options: {
   };
 
   return {
-    isOverloaded,
     openFrameBuffer: (name, projectId) =>
       openFrameBuffer(join(runDir, `recording-${name}`), projectId, allowance),
     async report(track, sooner) {

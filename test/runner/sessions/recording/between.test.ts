@@ -44,11 +44,7 @@ test('every recorder gets a frame', async () => {
     const onFrame = (): void => {
       frames += 1;
     };
-    const recorder = new PageRecorder(travel.page, {
-      now: Date.now,
-      onFrame,
-      isOverloaded: () => false,
-    });
+    const recorder = new PageRecorder(travel.page, { now: Date.now, onFrame: onFrame });
     await until(() => frames > 0, LIMIT_MS);
     recorder.stop();
   }

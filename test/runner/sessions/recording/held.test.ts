@@ -45,7 +45,7 @@ for (const [program, isAtOnce] of [
       starts += 1;
     });
     const onFrame = ({ jpeg }: { jpeg: Buffer }) => void frames.push(hashOf(jpeg));
-    const recorder = new PageRecorder(page, { now: Date.now, onFrame, isOverloaded: () => false });
+    const recorder = new PageRecorder(page, { now: Date.now, onFrame: onFrame });
     pages.onWindow(() => recorder.hold());
     const witness = await watch(lab.chrome.pipe, page.targetId);
     await until(() => frames.length > 0 && witness.length > 0, 'the page as it is');

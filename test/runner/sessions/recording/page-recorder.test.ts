@@ -20,7 +20,7 @@ const WINDOWS_MAX = 100;
 
 const test = suite('runner/sessions/recording/page-recorder');
 
-function openBench({ isOverloaded = (): boolean => false } = {}) {
+function openBench() {
   const calls: string[] = [];
   const frames: string[] = [];
   const signals: AbortSignal[] = [];
@@ -49,7 +49,6 @@ function openBench({ isOverloaded = (): boolean => false } = {}) {
   const recorder = new PageRecorder(page, {
     now: () => at,
     onFrame: ({ jpeg }) => frames.push(jpeg.toString()),
-    isOverloaded,
   });
   const count = (name: string) => calls.filter((call) => call === name).length;
   return {
@@ -95,11 +94,7 @@ test('a capture that Chrome refuses after seconds starts again', async () => {
   };
   const session = openTargetSession(pipe as Pipe, 'session');
   const page: Partial<Page> = { session, closed: new Promise(() => undefined) };
-  const recorder = new PageRecorder(page as Page, {
-    now: () => 0,
-    onFrame: () => undefined,
-    isOverloaded: () => false,
-  });
+  const recorder = new PageRecorder(page as Page, { now: () => 0, onFrame: () => undefined });
   await until(() => starts === 2);
   recorder.stop();
   session.end();
@@ -143,43 +138,6 @@ test('a page that draws without end is captured in single frames until two are e
   await bench.called('screencastFrameAck', 1);
   assert.is(bench.frames.at(-1), 'live again');
   assert.is(bench.count('stop'), stops);
-  bench.recorder.stop();
-});
-
-test('while the processors are overloaded, frames are single, and live again after', async () => {
-  let isOverloaded = true;
-  const bench = openBench({ isOverloaded: () => isOverloaded });
-  bench.say('one');
-  bench.say('two', 100);
-  assert.is(bench.count('stop'), 1);
-  bench.say('unasked');
-  const spareAt = performance.now();
-  await bench.called('start', 2);
-  assert.ok(performance.now() - spareAt > 450);
-  bench.say('three', 500);
-  await bench.called('start', 3);
-  isOverloaded = false;
-  bench.say('four', 500);
-  bench.say('five', 100);
-  await bench.called('screencastFrameAck', 2);
-  assert.equal(bench.frames, ['one', 'two', 'three', 'four', 'five']);
-  assert.equal([bench.count('start'), bench.count('stop')], [3, 2]);
-  bench.recorder.stop();
-});
-
-test('while the processors are overloaded, a page that rests or seldom draws is live', async () => {
-  const bench = openBench({ isOverloaded: () => true });
-  bench.say('one');
-  bench.say('two', 100);
-  for (const index of [2, 3]) {
-    await bench.called('start', index);
-    bench.say('two', 500);
-  }
-  await bench.called('screencastFrameAck', 1);
-  bench.say('three', 600);
-  await bench.called('screencastFrameAck', 2);
-  assert.equal(bench.frames, ['one', 'two', 'three']);
-  assert.equal([bench.count('start'), bench.count('stop')], [3, 2]);
   bench.recorder.stop();
 });
 
