@@ -23,6 +23,7 @@ const BACKUP = 'a backup copies the file of SQLite; that of PostgreSQL is by pg_
 /** Of one process with all roles: skipped with the roles apart, TABERN_TEST_TOPOLOGY=split. */
 const ONE_PROCESS: Reasons = {
   'journey/console/looks': { [ALL]: LOOKS },
+  'journey/console/operator': { 'a backup is a file that a restore accepts': BACKUP },
   'journey/console/trouble': {
     'a service whose clock is set an hour on: each session once, and its age': CLOCK,
   },
