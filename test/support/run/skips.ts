@@ -1,5 +1,5 @@
 /**
- * The tests that mean nothing where the service runs in another way, by suite and name, `*` for all
+ * The tests that do not run where the service runs in another way, by suite and name, `*` for all
  * of a suite, each with the reason. A run prints them as skipped; a name that no test has is red.
  */
 
