@@ -55,8 +55,11 @@ export function locateService({
   async function locate(
     signed: (Signed & Partial<View>) | undefined,
   ): Promise<LocateSessionResponse> {
-    const found = signed && (await store.locateSession(signed.sessionId));
-    if (!found || !(await isKeyValid(store, signed.keyId))) {
+    const [found, isValid] = await Promise.all([
+      signed && store.locateSession(signed.sessionId),
+      isKeyValid(store, signed?.keyId),
+    ]);
+    if (!signed || !found || !isValid) {
       throw new Fault('SIGNING_KEY_INVALID', 'Invalid signing key.');
     }
     const { handoffId = '' } = signed;

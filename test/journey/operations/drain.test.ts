@@ -3,14 +3,15 @@
  * second signal and the end of the time end sessions at once.
  */
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Browserbase from '@browserbasehq/sdk';
 import { suite } from 'uvu';
 import { equal, is, match, ok } from 'uvu/assert';
 import { WebSocket } from 'ws';
+import { must } from '../../../proto/common/must.ts';
 import { until } from '../../support/poll.ts';
 import { freePort } from '../../support/port.ts';
+import { addedRunner } from '../../support/service/added-runner.ts';
 import { type Run, tabern } from '../../support/service/command.ts';
 import { isRunning } from '../../support/service/processes.ts';
 import { NOTHING_IN_ADVANCE } from '../../support/service/serve.ts';
@@ -32,6 +33,13 @@ async function create(stack: Stack, json: object = {}): Promise<Session> {
   const made = await stack.call<Session>('/v1/sessions', { json: { keepAlive: true, ...json } });
   await statusIs(stack, made, 'RUNNING');
   return made;
+}
+
+/** A session in the only place of each of the service's own runners. */
+async function fill(stack: Stack): Promise<[Session, ...Session[]]> {
+  const runners = await stack.pidsOf('runner');
+  const [first, ...others] = await Promise.all(runners.map(() => create(stack)));
+  return [must(first, 'a runner'), ...others];
 }
 
 const release = (stack: Stack, { id }: Session) =>
@@ -63,9 +71,8 @@ async function startRunner(
   const run = tabern(['runner'], {
     ...NOTHING_IN_ADVANCE,
     ...env,
+    ...(await addedRunner(stack.dataDir)),
     TABERN_DATA: dataDir,
-    TABERN_CORE: `unix:${stack.dataDir}/core.sock`,
-    TABERN_RUNNER_TOKEN: readFileSync(join(stack.dataDir, 'keys/runner.token'), 'utf8').trim(),
     TABERN_METRICS_LISTEN: listen,
     TABERN_SESSIONS_MAX: '8',
   });
@@ -96,7 +103,7 @@ journey(
     const listen = `127.0.0.1:${await freePort()}`;
     const env = { TABERN_SESSIONS_MAX: '1', TABERN_METRICS_LISTEN: listen };
     const stack = opened.use(await boot({ env }));
-    const first = await create(stack); // the only place of the service's own runner
+    const own = await fill(stack);
     const runner = await startRunner(stack, opened);
     const context = await stack.call<{ id: string }>('/v1/contexts', { json: {} });
     const persisted = { browserSettings: { context: { id: context.id, persist: true } } };
@@ -112,14 +119,14 @@ journey(
     match(await (await fetch(`${runner.metrics}/readyz`)).text(), /drains: it leases no more work/);
     const metrics = async () => (await fetch(`http://${listen}/metrics`)).text();
     await until(async () => (await metrics()).includes('tabern_runners{state="draining"} 1\n'));
-    match(await metrics(), 'tabern_runners{state="able"} 1\n');
-    is((await fetch(`${stack.url}/readyz`)).status, 200, 'another runner leases work');
+    match(await metrics(), `tabern_runners{state="able"} ${own.length}\n`);
+    is((await fetch(`${stack.url}/readyz`)).status, 200, 'other runners lease work');
 
     const creating = stack.call<Session>('/v1/sessions', { json: { keepAlive: true } });
     const open = () => stack.call<Session[]>('/v1/sessions?status=PENDING');
     await until(async () => (await open()).length === 1);
     is(await places(runner), '5', 'the draining runner has places, and gets nothing');
-    await release(stack, first);
+    await release(stack, own[0]);
     const next = await creating;
     await statusIs(stack, next, 'RUNNING');
     is(await places(runner), '5');
@@ -148,7 +155,7 @@ journey(
 journey('POST /drain has a time of its own; when it is over, sessions end', async () => {
   await using opened = new AsyncDisposableStack();
   const stack = opened.use(await boot({ env: { TABERN_SESSIONS_MAX: '1' } }));
-  const first = await create(stack);
+  const own = await fill(stack);
   const runner = await startRunner(stack, opened, {});
   const session = await create(stack);
   const post = (query: string, headers = {}) =>
@@ -161,7 +168,7 @@ journey('POST /drain has a time of its own; when it is over, sessions end', asyn
   is((await post('?seconds=1')).status, 202);
   await statusIs(stack, session, 'ERROR');
   is((await runner.run.ended).code, 0);
-  is((await read(stack, first)).status, 'RUNNING');
+  for (const session of own) is((await read(stack, session)).status, 'RUNNING');
   const gone = await tabern(['drain', '--data', runner.dataDir]).ended;
   equal([gone.code, gone.out], [69, '']);
   match(gone.err, /no service and no runner works on/);

@@ -9,7 +9,6 @@ type Reasons = Readonly<Record<string, Readonly<Record<string, string>>>>;
 export const ALL = '*';
 
 const LOOKS = 'its service begins with a stored data directory, of SQLite';
-const RUNNER = 'it adds a runner of its own to a service that has one, by the socket of core';
 const UPGRADE = '`tabern upgrade` replaces the program of `tabern serve`';
 const DRAIN = 'one signal drains the roles of `tabern serve`; apart, each is drained by itself';
 const CLOCK = 'it sets the clock of a process, and that of cores apart is PostgreSQL’s';
@@ -29,8 +28,6 @@ const ONE_PROCESS: Reasons = {
   },
   'journey/operations/backup': { [ALL]: BACKUP },
   'journey/operations/drain': {
-    'a drained runner with five live sessions loses none, and new ones start elsewhere': RUNNER,
-    'POST /drain has a time of its own; when it is over, sessions end': RUNNER,
     'a draining service starts nothing, and ends with its last session': DRAIN,
     'a second signal ends the sessions of a draining service': DRAIN,
   },

@@ -16,7 +16,8 @@ export async function startFront(
   servers: readonly Address[],
 ): Promise<Server> {
   let next = 0;
-  const front = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => {
+  const options = { allowHalfOpen: true, pauseOnConnect: true, noDelay: true };
+  const front = createServer(options, (client) => {
     const first = next;
     next = (next + 1) % servers.length;
     const inTurn = [...servers.slice(first), ...servers.slice(0, first)];
@@ -57,7 +58,7 @@ async function join(client: Socket, servers: readonly Address[]): Promise<void> 
 }
 
 async function connected(address: Address): Promise<Socket | undefined> {
-  const socket = connect({ ...address, allowHalfOpen: true });
+  const socket = connect({ ...address, allowHalfOpen: true, noDelay: true });
   const isOpen = await once(socket, 'connect').then(
     () => true,
     () => false,

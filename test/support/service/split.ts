@@ -20,13 +20,13 @@ import { freePort } from '../port.ts';
 import { lendSelfTest } from '../runner/self-test-record.ts';
 import { startFigures } from '../servers/figures.ts';
 import { type Address, accepts, startFront } from '../servers/front.ts';
+import { RUNNER_HOST, saveAddedRunner } from './added-runner.ts';
 import { saveOperator } from './operator.ts';
 import { callerVariables, coreVariables, openPairs, type Pairs } from './pairs.ts';
 import { APART } from './serve.ts';
 
 const LAUNCHER = fileURLToPath(new URL('../../../gateway/tabern.js', import.meta.url));
 const CORE_HOST = '127.0.0.2';
-const RUNNER_HOST = '127.0.0.3';
 const GATEWAY_HOST = '127.0.0.1';
 const TOKENS = ['operator', 'gateway', 'runner'] as const;
 /** Of a process that exited. */
@@ -56,6 +56,11 @@ async function run(): Promise<void> {
   makeSecrets();
   const { address, cores } = await openCores(pairs);
   saveOperator(data, { address, ca: pairs.ca, pair: await pairs.pair(['operator']) });
+  saveAddedRunner(data, {
+    TABERN_CORE: address,
+    TABERN_RUNNER_ID: 'added',
+    ...callerVariables(pairs.ca, await pairs.pair(['added'])),
+  });
   const gateways = await openGateways(pairs, address);
   await openRunners(pairs, address);
   if (wantedFigures) await startFigures(addressIn(wantedFigures), figures);
