@@ -23,7 +23,7 @@ import {
   EXPIRED,
   openPairs,
   type Pairs,
-} from '../../support/service/pairs.ts';
+} from '../../support/service/apart/pairs.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { configOn, KEY } from '../boot.ts';
 

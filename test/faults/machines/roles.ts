@@ -1,6 +1,6 @@
 /**
- * The roles apart (support/service/split.ts) on a PostgreSQL that a test stops: which core is the
- * leader, which runner has a session, and which processes they are.
+ * The roles apart (support/service/apart/split.ts) on a PostgreSQL that a test stops: which core is
+ * the leader, which runner has a session, and which processes they are.
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import postgres from 'postgres';

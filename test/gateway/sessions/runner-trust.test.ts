@@ -15,7 +15,12 @@ import { runnerId } from '../../../runner/machine/runner-id.ts';
 import * as keyAuthenticated from '../../../runner/sessions/server/key-authenticated-server.ts';
 import { faultOf } from '../../support/fault.ts';
 import { freePort } from '../../support/port.ts';
-import { callerVariables, EXPIRED, openPairs, type Pairs } from '../../support/service/pairs.ts';
+import {
+  callerVariables,
+  EXPIRED,
+  openPairs,
+  type Pairs,
+} from '../../support/service/apart/pairs.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const test = suite('gateway/sessions/runner-trust');

@@ -1,6 +1,6 @@
 /**
- * Roles apart (support/service/split.ts): sessions and their files through each gateway to each
- * runner. TABERN_TEST_TOPOLOGY=split runs every other journey like that.
+ * Roles apart (support/service/apart/split.ts): sessions and their files through each gateway to
+ * each runner. TABERN_TEST_TOPOLOGY=split runs every other journey like that.
  */
 import { chromium } from 'playwright-core';
 import { suite } from 'uvu';

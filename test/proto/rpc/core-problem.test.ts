@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { coreProblem } from '../../../proto/rpc/core-problem.ts';
 import { Fault } from '../../../proto/rpc/errors.ts';
-import { openPairs } from '../../support/service/pairs.ts';
+import { openPairs } from '../../support/service/apart/pairs.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const test = suite('proto/rpc/core-problem');

@@ -9,7 +9,7 @@ import { openLog } from '../../../proto/common/log.ts';
 import { listenTls } from '../../../proto/tls/listener.ts';
 import { openRefusals } from '../../../proto/tls/refusals.ts';
 import { until } from '../../support/poll.ts';
-import { openPairs } from '../../support/service/pairs.ts';
+import { openPairs } from '../../support/service/apart/pairs.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const test = suite('proto/tls/listener');

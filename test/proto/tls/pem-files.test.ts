@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ConfigError } from '../../../proto/common/env.ts';
 import { readAuthorities } from '../../../proto/tls/pem-files.ts';
-import { openPairs } from '../../support/service/pairs.ts';
+import { openPairs } from '../../support/service/apart/pairs.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const test = suite('proto/tls/pem-files');

@@ -89,7 +89,7 @@ export function openStored({ dataDir, isApart, env }: Options): Stored {
   };
 }
 
-/** As split.ts names them. */
+/** As ../service/apart/split.ts names them. */
 function apartFrom(dataDir: string): string[] {
   const [parent, own] = [dirname(dataDir), basename(dataDir)];
   const isRole = (name: string) => name.startsWith(`${own}-`) && name !== `${own}-certs`;

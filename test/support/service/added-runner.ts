@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../port.ts';
 
-/** Of the runners of split.ts. */
+/** Of the runners of apart/split.ts. */
 export const RUNNER_HOST = '127.0.0.3';
 
 type Variables = Record<string, string>;

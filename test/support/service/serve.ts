@@ -8,8 +8,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { familyOf, type Process } from './processes.ts';
 
-const SPLIT_FILE = fileURLToPath(new URL('./split.ts', import.meta.url));
-/** Starts the roles apart (split.ts). */
+const SPLIT_FILE = fileURLToPath(new URL('./apart/split.ts', import.meta.url));
+/** Starts the roles apart (apart/split.ts). */
 export const SPLIT = [process.execPath, SPLIT_FILE] as const;
 /** How many processes of each role it starts. */
 export const APART = { core: 2, gateway: 2, runner: 3 } as const;
@@ -111,7 +111,7 @@ export async function endService(
 
 /**
  * The sources, or TABERN_TEST_PROGRAM. `preload`: a module that each process loads first, which
- * only the sources can. TABERN_TEST_TOPOLOGY=split: the roles apart (split.ts).
+ * only the sources can. TABERN_TEST_TOPOLOGY=split: the roles apart (apart/split.ts).
  */
 export function ownCommand(preload?: string): readonly [string, ...string[]] {
   const first = preload === undefined ? [] : ['--import', preload];

@@ -8,13 +8,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { until } from '../../../support/poll.ts';
 import { freePort } from '../../../support/port.ts';
-import { startCore, tabern } from '../../../support/service/command.ts';
 import {
   callerVariables,
   coreVariables,
   EXPIRED,
   openPairs,
-} from '../../../support/service/pairs.ts';
+} from '../../../support/service/apart/pairs.ts';
+import { startCore, tabern } from '../../../support/service/command.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 
 const test = suite('gateway/cli/roles/apart');

@@ -15,8 +15,8 @@ import { openLog } from '../../../../proto/common/log.ts';
 import { until } from '../../../support/poll.ts';
 import { freePort } from '../../../support/port.ts';
 import { hasPostgres, startPostgres } from '../../../support/postgres.ts';
+import { EXPIRED, openPairs } from '../../../support/service/apart/pairs.ts';
 import { startCore as startCommand, tabern } from '../../../support/service/command.ts';
-import { EXPIRED, openPairs } from '../../../support/service/pairs.ts';
 import { tempDirectory } from '../../../support/temp.ts';
 
 const test = suite('gateway/cli/roles/database');

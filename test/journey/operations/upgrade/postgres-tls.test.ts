@@ -7,7 +7,7 @@ import { suite } from 'uvu';
 import { equal, is, match, ok } from 'uvu/assert';
 import { until } from '../../../support/poll.ts';
 import { hasPostgres, startPostgres } from '../../../support/postgres.ts';
-import { openPairs } from '../../../support/service/pairs.ts';
+import { openPairs } from '../../../support/service/apart/pairs.ts';
 import { isRunning } from '../../../support/service/processes.ts';
 import { boot, type Stack } from '../../../support/service/stack.ts';
 import { tempDirectory } from '../../../support/temp.ts';

@@ -1,8 +1,8 @@
 /** Certificates of roles in a directory, by the code of `tabern certs`. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { issue, newAuthority } from '../../../gateway/cli/operator/issue.ts';
-import type { PemFile, TlsFiles } from '../../../proto/tls/pem-files.ts';
+import { issue, newAuthority } from '../../../../gateway/cli/operator/issue.ts';
+import type { PemFile, TlsFiles } from '../../../../proto/tls/pem-files.ts';
 
 const DAY_MS = 86_400_000;
 
