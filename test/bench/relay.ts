@@ -1,8 +1,9 @@
 /**
- * `node test/bench/relay.ts [rounds]`: the cost of the relay for a client, with and without the
- * protocol log, against the same Chrome over its own WebSocket port and against a proxy before that
- * port that only copies bytes, in turns in one run. Read the ratios: the times depend on the
- * machine and its load.
+ * `node test/bench/relay.ts [rounds] [measure...]`: the cost of the relay for a client, with and without the
+ * protocol log, against the same Chrome over its own WebSocket port, against a proxy before that
+ * port that only copies bytes, and against the least that a Chrome without a port needs
+ * (support/forward-child.ts), in turns in one run. Read the ratios: the times depend on the machine
+ * and its load.
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,19 +16,21 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { must } from '../../proto/common/must.ts';
-import { chromeFlags } from '../../runner/browser/flags.ts';
 import { listen } from '../runner/browser/lab.ts';
 import { until } from '../support/poll.ts';
 import { selfSigned } from '../support/servers/certificates.ts';
 import { boot, type Stack } from '../support/service/stack.ts';
 import { type Client, openClient } from './support/cdp.ts';
 import { quantile, timed } from './support/figures.ts';
+import { flagsOf, NOBODY } from './support/plain-chrome.ts';
 import { type Peer, sessionsOf, triedBy } from './support/providers.ts';
 import { type Effort, type Row, type RowId, rowOf } from './support/rows.ts';
 import { settled } from './support/settled.ts';
 
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/lib/chromium/chromium-headless-shell';
 const ROUNDS = Number(process.argv[2] ?? 6);
+/** All when empty. */
+const WANTED = process.argv.slice(3);
 /**
  * Before each turn: by then the remaining work of the previous turn, the log above all, is over.
  */
@@ -40,7 +43,6 @@ const LOADS = 5;
 const RESOURCES = 100;
 /** The delay of a site in the same city. */
 const AWAY_MS = 10;
-const NOBODY = 65_534;
 const START_LIMIT_MS = 30_000;
 
 /** Of a relay's process, and of the log that it kept. */
@@ -68,12 +70,16 @@ async function main(): Promise<void> {
   const variants = await clients(parts, [
     ['direct', straight],
     ['a proxy that only copies', parts.use(await startCopy(straight.url))],
+    ['the least between a client and a pipe', parts.use(await startForward())],
     ['relay, no log', parts.use(await startRelay('plain'))],
     ['relay with log', parts.use(await startRelay('logs'))],
     ['service: gateway, relay with log', await startService(parts)],
+    ['the same, with a recording', await startService(parts, { recordSession: true })],
   ]);
   const effort = { rounds: ROUNDS, samplesMax: SEQUENTIAL };
-  await inTurns(variants, Object.entries(measures(sites, effort)), effort);
+  const all = Object.entries(measures(sites, effort));
+  const wanted = all.filter(([name]) => WANTED.length === 0 || WANTED.includes(name));
+  await inTurns(variants, wanted, effort);
   const [direct, ...others] = variants;
   show(must(direct, 'direct'), undefined);
   for (const other of others) {
@@ -216,6 +222,7 @@ function measures(
 
 function show({ name, figures }: Variant, direct: Figures | undefined): void {
   const line = (title: string, part: number, of: keyof Figures, digits: number): void => {
+    if (figures[of].length === 0) return;
     const value = quantile(figures[of].flat(), part);
     const ratio = direct ? ` = ${(value / quantile(direct[of].flat(), part)).toFixed(2)}x` : '';
     console.log(`  ${title.padEnd(28)} ${value.toFixed(digits).padStart(9)}${ratio}`);
@@ -241,23 +248,11 @@ function mib(bytes: number): string {
  * Chrome as Playwright and Puppeteer start it, in a session of its own: where Linux schedules by
  * session (autogroup), a process of this session would get a larger share of the processor than
  * theirs. It listens on a separate port. Its sandbox is on, as behind the relay: on some machines
- * the sandbox alone triples a round trip. The sandbox refuses root, so root starts Chrome as
- * nobody.
+ * the sandbox alone triples a round trip.
  */
 async function startDirect(): Promise<Started> {
   const profile = mkdtempSync(join(tmpdir(), 'tabern-bench-'));
-  const flags = chromeFlags({
-    engine: { kind: 'headless-shell' },
-    profile,
-    cache: profile,
-    proxyPort: 0,
-    hasSandbox: true,
-    hasSmallShm: false,
-    ignoreCertificateErrors: true,
-    extensions: [],
-  })
-    .filter((flag) => !flag.startsWith('--proxy-'))
-    .map((flag) => (flag === '--remote-debugging-pipe' ? '--remote-debugging-port=0' : flag));
+  const flags = [...flagsOf(profile), '--remote-debugging-port=0'];
   const isRoot = process.getuid?.() === 0;
   if (isRoot) await chown(profile, NOBODY, NOBODY);
   const who = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
@@ -283,6 +278,12 @@ async function startCopy(direct: string): Promise<Started> {
   return { url: url.href, [Symbol.asyncDispose]: () => ended(child, () => child.disconnect()) };
 }
 
+async function startForward(): Promise<Started> {
+  const { child, said } = await startChild<{ port: number }>('./support/forward-child.ts', CHROME);
+  const url = `ws://127.0.0.1:${said.port}/`;
+  return { url, [Symbol.asyncDispose]: () => ended(child, () => child.disconnect()) };
+}
+
 async function startRelay(kind: 'plain' | 'logs'): Promise<Started> {
   const { child, said } = await startChild<{ url: string }>('./support/relay-child.ts', kind);
   return {
@@ -304,13 +305,16 @@ async function startChild<Said>(file: string, word: string) {
 }
 
 /** The whole service, as `tabern serve` runs it. */
-async function startService(parts: AsyncDisposableStack): Promise<{ url: string }> {
+async function startService(
+  parts: AsyncDisposableStack,
+  settings: object = {},
+): Promise<{ url: string }> {
   const stack = parts.use(await boot({ isDirect: true }));
   await settled(stack.pid);
-  return await sessionOf(stack, { ignoreCertificateErrors: true });
+  return await sessionOf(stack, { ignoreCertificateErrors: true, ...settings });
 }
 
-/** A session with the same Chrome as directly, without a recording. */
+/** A session with the same Chrome as directly; without a recording unless its settings have one. */
 async function sessionOf(stack: Stack, settings: object): Promise<{ url: string }> {
   const browserSettings = { engine: 'headless-shell', recordSession: false, ...settings };
   const { connectUrl } = await sessionsOf(stack, browserSettings).create();

@@ -1,0 +1,96 @@
+/**
+ * The least that stands between a client and a Chrome without a port, for relay.ts: a process that
+ * makes messages of the debugging pipe of WebSocket frames, and frames of messages, and copies the
+ * pages' connections to this machine by a SOCKS proxy. Nothing is judged or logged. Its Chrome has a
+ * session of its own, as those of the service: where Linux schedules by session (autogroup), 50
+ * calls at once take half as long again as with a Chrome of this session. Its argument is the
+ * Chrome; prints its port; ends when its parent disconnects.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { chown, rm } from 'node:fs/promises';
+import { createServer as createHttpServer } from 'node:http';
+import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { WebSocketServer } from 'ws';
+import { must } from '../../../proto/common/must.ts';
+import { splitter } from '../../../runner/browser/cdp/split.ts';
+import { framed } from '../../../runner/sessions/relay/ws-frames.ts';
+import { listen } from '../../runner/browser/lab.ts';
+import { flagsOf, NOBODY } from './plain-chrome.ts';
+
+const END = Buffer.of(0);
+/** RFC 1928: no authentication; connected. */
+const [WELCOME, CONNECTED] = [Buffer.of(5, 0), Buffer.of(5, 0, 0, 1, 0, 0, 0, 0, 0, 0)];
+/** The last bytes of a request. */
+const PORT_BYTES = 2;
+
+const profile = mkdtempSync(join(tmpdir(), 'tabern-bench-'));
+const proxyPort = await listen(
+  createServer({ noDelay: true }, (socket) => {
+    proxy(socket).catch(() => socket.destroy());
+  }),
+);
+const isRoot = process.getuid?.() === 0;
+if (isRoot) await chown(profile, NOBODY, NOBODY);
+const chrome = spawn(
+  must(process.argv[2], 'a Chrome'),
+  [
+    ...flagsOf(profile),
+    '--remote-debugging-pipe',
+    `--proxy-server=socks5://127.0.0.1:${proxyPort}`,
+    '--proxy-bypass-list=<-loopback>',
+  ],
+  {
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'],
+    detached: true,
+    ...(isRoot ? { uid: NOBODY, gid: NOBODY } : {}),
+  },
+);
+const [toChrome, fromChrome] = [chrome.stdio[3] as Writable, chrome.stdio[4] as Readable];
+const server = createHttpServer();
+new WebSocketServer({ server, perMessageDeflate: false }).on('connection', (client, request) => {
+  const wire = request.socket;
+  client.on('message', (text: Buffer) => {
+    toChrome.cork();
+    toChrome.write(text);
+    toChrome.write(END);
+    process.nextTick(() => toChrome.uncork());
+  });
+  let waiting: Buffer[] = [];
+  const split = splitter((message) => void waiting.push(message), { skip: () => undefined });
+  fromChrome.on('data', (bytes: Buffer) => {
+    split(bytes);
+    if (waiting.length > 0) wire.write(framed(waiting));
+    waiting = [];
+  });
+});
+process.send?.({ port: await listen(server) });
+process.on('disconnect', async () => {
+  const gone = once(chrome, 'exit');
+  chrome.kill();
+  await gone;
+  await rm(profile, { recursive: true, force: true, maxRetries: 5 });
+  process.exit(0);
+});
+
+async function proxy(socket: Socket): Promise<void> {
+  socket.on('error', () => socket.destroy());
+  await once(socket, 'data');
+  socket.write(WELCOME);
+  const [asked] = (await once(socket, 'data')) as [Buffer];
+  const port = asked.readUInt16BE(asked.length - PORT_BYTES);
+  const far = connect({ port, host: '127.0.0.1', noDelay: true });
+  await once(far, 'connect');
+  socket.write(CONNECTED);
+  for (const [one, other] of [
+    [socket, far],
+    [far, socket],
+  ] as const) {
+    one.pipe(other);
+    one.on('error', () => other.destroy()).on('close', () => other.destroy());
+  }
+}
