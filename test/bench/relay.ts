@@ -280,14 +280,17 @@ async function startCopy(direct: string): Promise<Started> {
 
 async function startForward(): Promise<Started> {
   const { child, said } = await startChild<{ port: number }>('./support/forward-child.ts', CHROME);
-  const url = `ws://127.0.0.1:${said.port}/`;
-  return { url, [Symbol.asyncDispose]: () => ended(child, () => child.disconnect()) };
+  return startedBy(child, `ws://127.0.0.1:${said.port}/`);
 }
 
 async function startRelay(kind: 'plain' | 'logs'): Promise<Started> {
   const { child, said } = await startChild<{ url: string }>('./support/relay-child.ts', kind);
+  return startedBy(child, said.url);
+}
+
+function startedBy(child: ChildProcess, url: string): Started {
   return {
-    url: said.url,
+    url,
     async used() {
       const answer = once(child, 'message');
       child.send('used');

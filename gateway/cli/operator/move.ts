@@ -2,11 +2,13 @@
  * `tabern move`: uploads the files of a data directory to a bucket (--s3), then takes its database
  * over to PostgreSQL (--to, or TABERN_DATABASE_URL, which other users of the machine cannot read).
  */
+import { noAccess } from '../../../proto/common/durable.ts';
 import { ConfigError, type Env } from '../../../proto/common/env.ts';
 import { openProgress, type Progress } from '../../../proto/terminal/progress.ts';
 import { sizeText } from '../../../proto/terminal/size.ts';
 import { EXIT, Exit, endedBySignal } from '../../process/exit-codes.ts';
 import type { Given } from '../command.ts';
+import { placeOf } from './core-client.ts';
 import { answer, note, print } from './terminal.ts';
 
 type Moved = { bucket: string; files: number; bytes: number; damaged: string[]; kept: string };
@@ -37,12 +39,16 @@ export async function move(
   };
   const isDatabase = env['TABERN_DATABASE_URL'] !== undefined;
   const isFiles = env['TABERN_BLOBS'] !== undefined || !isDatabase;
+  const { dataDir } = placeOf(given, env);
   const signal = endedBySignal('the move is not complete: the same command continues it');
   try {
     const isWhole =
       !isFiles || (await moveFiles(given, { env, signal, moveBlobs: moves.moveBlobs }));
     if (isDatabase) await moveRows(given, { env, signal, moveToPostgres: moves.moveToPostgres });
     return isWhole ? 0 : EXIT.failed;
+  } catch (error) {
+    const denied = noAccess(error instanceof Exit ? error.cause : error, dataDir);
+    throw denied === undefined ? error : new Exit(EXIT.config, denied, error);
   } finally {
     signal.throwIfAborted(); // the result of the failed step is not needed
   }

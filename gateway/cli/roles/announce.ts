@@ -42,7 +42,9 @@ export function announce({ address, first, hasConsole }: Announced, env: Env): v
     return;
   }
   // a key that the operator configured is not printed
-  const key = first.isPreset ? '$TABERN_API_KEY' : first.apiKey;
+  const file = env['TABERN_API_KEY_FILE'];
+  const preset = file === undefined ? '$TABERN_API_KEY' : `$(cat ${file})`;
+  const key = first.isPreset ? preset : first.apiKey;
   const note = first.isPreset ? 'from your settings' : 'shown until it is used: keep it';
   const command = ownCommand({ path: env['PATH'] ?? '', cwd: process.cwd() });
   const tryIt = `Try it:

@@ -1,6 +1,7 @@
 /** The command as a process: its output and its exit code. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -94,6 +95,16 @@ test('a configured key is never printed', async () => {
   const { code, out, err } = await run.ended;
   assert.is(code, 0);
   assert.not.ok((out + err).includes(key));
+});
+
+test('a quickstart reads the key from the file that has it', async () => {
+  await using data = tempDirectory();
+  const file = join(data.path, 'api-key');
+  writeFileSync(file, 'a-key-that-the-operator-chose\n', { mode: 0o600 });
+  const run = tabern(['core'], { TABERN_DATA: data.path, TABERN_API_KEY_FILE: file });
+  await saidOn(run, new RegExp(`API key +\\$\\(cat ${file}\\) `));
+  run.child.kill('SIGTERM');
+  assert.is((await run.ended).code, 0);
 });
 
 test('`tabern gateway` serves core’s answers over the socket', async () => {

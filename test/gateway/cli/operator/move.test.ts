@@ -1,13 +1,35 @@
 /** `tabern move --to` as an operator calls it, with a real PostgreSQL. */
+import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { move } from '../../../../gateway/cli/operator/move.ts';
+import { EXIT, type Exit } from '../../../../gateway/process/exit-codes.ts';
 import { must } from '../../../../proto/common/must.ts';
 import { ENGINES, openBench } from '../../../core/store/engines.ts';
 import { freePort } from '../../../support/port.ts';
 import { hasPostgres, startPostgres } from '../../../support/postgres.ts';
 import { tabern } from '../../../support/service/command.ts';
+import { tempDirectory } from '../../../support/temp.ts';
 
 const test = suite('gateway/cli/operator/move');
+
+test('a data directory of another user is named, with its user', async () => {
+  await using dir = tempDirectory();
+  const path = join(dir.path, 'lock.db');
+  const error = Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES', path });
+  const env = { TABERN_DATA: dir.path, TABERN_BLOBS: 's3://bucket' };
+  const moves = { env, moveBlobs: () => Promise.reject(error), moveToPostgres: unused };
+  const said = await move({}, moves).then(
+    () => undefined,
+    (one: unknown) => one as Exit,
+  );
+  assert.is(said?.code, EXIT.config);
+  assert.match(said?.message ?? '', `cannot use the data directory ${dir.path}`);
+});
+
+function unused(): never {
+  throw new Error('no database was to be moved');
+}
 
 if (hasPostgres()) {
   test('a move says what is wrong in one sentence, then moves once', async () => {
