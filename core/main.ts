@@ -158,7 +158,9 @@ async function endCalls(closing: AbortController, grpc: { close(): Promise<void>
 function serverOf({ database }: CoreConfig, clock: Clock): DatabaseServer | undefined {
   if (database === undefined) return undefined;
   const offMs = 'machineOffMs' in clock ? clock.machineOffMs : () => 0; // a given clock
-  return { problemOf: databaseProblem, offMs };
+  const isOne = database.directUrl === database.url;
+  const lineSetting = isOne ? 'TABERN_DATABASE_URL' : 'TABERN_DATABASE_DIRECT_URL';
+  return { problemOf: databaseProblem, offMs, lineSetting };
 }
 
 function closerOf(opened: AsyncDisposableStack, damage: Damage): () => Promise<void> {

@@ -22,6 +22,8 @@ const SYNC_SLOW_MS = 200;
 const CLOCK_OFF_MS = 60_000;
 /** Time of the database for one read: callers wait 2 s for all checks. Ours. */
 const READ_MS = 1_500;
+/** In milliseconds: after it was lost, core connects again each second. Ours. */
+const LINE_LOST_MS = 10_000;
 /** In milliseconds, as the gateway's. */
 const KEPT_MS = 1_000;
 /** Components of core itself: others are those of runners. */
@@ -54,6 +56,8 @@ export type DatabaseServer = {
   problemOf(fault: unknown): string | undefined;
   /** In milliseconds, how far this machine's clock is from that of the server, with its sign. */
   offMs(): number;
+  /** The setting of the connection for wakes and for the leader. */
+  lineSetting: string;
 };
 
 export type Readiness = {
@@ -171,7 +175,7 @@ function browserAt({ startedAt, ...browser }: ReportedBrowser, at: number): Runn
 }
 
 type Options = {
-  store: Pick<Store, 'lastTime' | 'syncP95Ms'>;
+  store: Pick<Store, 'lastTime' | 'syncP95Ms' | 'lineLostMs'>;
   disk: Disk;
   bucket: Pick<BucketHealth, 'problem'> | undefined;
   server: DatabaseServer | undefined;
@@ -192,15 +196,25 @@ export function healthService(
 async function checksOf(options: Options): Promise<HealthCheck[]> {
   const { store, disk, bucket, server, readiness, now, wall, isHeld, log } = options;
 
-  /** The fault of a database that does not answer a read. */
+  /** The fault of a database that does not answer a read, or of the connection for wakes. */
   async function ofCore(): Promise<string> {
     try {
       await inTime(store.lastTime());
-      return '';
+      return lineFault();
     } catch (error) {
       log.error({ err: error }, 'the database does not answer');
       return server?.problemOf(error) ?? 'The database does not answer.';
     }
+  }
+
+  /** Without it no core is the leader, which ends lost work and starts schedules. */
+  function lineFault(): string {
+    const lostMs = store.lineLostMs();
+    if (server === undefined || lostMs <= LINE_LOST_MS) return '';
+    return (
+      `The connection of ${server.lineSetting} has been lost for ` +
+      `${Math.round(lostMs / 1_000)} s: start its server, or set its address.`
+    );
   }
 
   /** Signatures and certificates are verified by this machine's clock. */

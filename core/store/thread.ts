@@ -52,6 +52,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     syncP95Ms: () => thread.syncP95Ms(),
     serverTime: () => undefined,
     isLeader: () => true, // the only process on its directory
+    lineLostMs: () => 0,
     sendToCores() {},
     onCoreMessage() {},
     close: () => thread.close(),

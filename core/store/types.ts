@@ -111,6 +111,11 @@ export type Store = Async<StoreOps> & {
    * change at any time.
    */
   isLeader(): boolean;
+  /**
+   * For how many milliseconds the connection for wakes and for the leader has been lost; 0 while it
+   * works, and without a server.
+   */
+  lineLostMs(): number;
   /** Sends to the other cores on the database. Throws for more than 5 KB. */
   sendToCores(kind: CoreMessageKind, content: string): void;
   /** Calls the listener, the only one of that kind, with each content that another core sent. */

@@ -1,7 +1,7 @@
 /**
- * `node test/bench/relay.ts [rounds] [measure...]`: the cost of the relay for a client, with and without the
- * protocol log, against the same Chrome over its own WebSocket port, against a proxy before that
- * port that only copies bytes, and against the least that a Chrome without a port needs
+ * `node test/bench/relay.ts [rounds] [measure...]`: the cost of the relay for a client, with and
+ * without the protocol log, against the same Chrome over its own WebSocket port, against a proxy
+ * before that port that only copies bytes, and against the least that a Chrome without a port needs
  * (support/forward-child.ts), in turns in one run. Read the ratios: the times depend on the machine
  * and its load.
  */

@@ -10,8 +10,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
 import type { TlsFiles } from '../../proto/tls/pem-files.ts';
+import { until } from './poll.ts';
 import { freePort } from './port.ts';
 import { memoryDirectory } from './run/memory.ts';
+import { familyOf, signalAll } from './service/processes.ts';
 import { tempDirectory } from './temp.ts';
 
 const BIN = '/usr/lib/postgresql/15/bin';
@@ -70,6 +72,9 @@ export async function startPostgres({ tls, access }: ClusterOptions = {}): Promi
     '-E',
     'UTF8',
     '--locale=C.UTF-8',
+    // the order of texts of a language, as most servers have it: ours is that of bytes
+    '--locale-provider=icu',
+    '--icu-locale=en-US',
   ];
   await run(join(BIN, 'initdb'), initdb, as);
   const ssl = tls ? 'ssl = on\n' : '';
@@ -109,7 +114,11 @@ export async function startPostgres({ tls, access }: ClusterOptions = {}): Promi
     },
     pooled: (direct) => direct.replace(`:${port}/`, `:${pooler.port}/`),
     async kill() {
-      await control('stop', '-m', 'immediate');
+      const [pid] = readFileSync(join(dir, 'postmaster.pid'), 'utf8').split('\n');
+      const all = familyOf(Number(pid));
+      signalAll(all, 'SIGKILL'); // its first process first: it starts no other one
+      // the next start would take a process that is not reaped yet for a server
+      await until(() => all.every((one) => !existsSync(`/proc/${one.pid}`)));
     },
     async stop() {
       await control('stop', '-m', 'fast');

@@ -96,6 +96,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     syncP95Ms,
     serverTime: () => runner.run('serverTime', time, []) as Promise<number>,
     isLeader: line.isLeader,
+    lineLostMs: line.lineLostMs,
     sendToCores: line.sendToCores,
     onCoreMessage: line.onCoreMessage,
     async close() {

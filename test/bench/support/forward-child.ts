@@ -1,7 +1,7 @@
 /**
  * The least that stands between a client and a Chrome without a port, for relay.ts: a process that
  * makes messages of the debugging pipe of WebSocket frames, and frames of messages, and copies the
- * pages' connections to this machine by a SOCKS proxy. Nothing is judged or logged. Its Chrome has a
+ * pages' connections to this machine by a SOCKS proxy. It judges and logs nothing. Its Chrome has a
  * session of its own, as those of the service: where Linux schedules by session (autogroup), 50
  * calls at once take half as long again as with a Chrome of this session. Its argument is the
  * Chrome; prints its port; ends when its parent disconnects.

@@ -62,7 +62,7 @@ test('a service all of whose runners drain is not ready, and says why', async ()
 test('a database that does not answer is a fault in time, with its sentence', async () => {
   const { promise: never } = Promise.withResolvers<number>();
   const parts = {
-    store: { lastTime: () => never, syncP95Ms: () => undefined },
+    store: { lastTime: () => never, syncP95Ms: () => undefined, lineLostMs: () => 0 },
     disk: { isLow: false } as Disk,
     bucket: undefined,
     readiness: { runners: () => ({ present: 0, able: 0, draining: 0 }) } as Readiness,
@@ -72,7 +72,7 @@ test('a database that does not answer is a fault in time, with its sentence', as
     log: openLog({ role: 'core', level: 'silent' }),
   };
   const file = openOwnProblem({ ...parts, server: undefined });
-  const server = { problemOf: databaseProblem, offMs: () => 0 };
+  const server = { problemOf: databaseProblem, offMs: () => 0, lineSetting: 'THE_URL' };
   const shared = openOwnProblem({ ...parts, server });
   const late = { ...server, offMs: () => -5_001 };
   const behind = openOwnProblem({ ...parts, server: late });
@@ -84,6 +84,13 @@ test('a database that does not answer is a fault in time, with its sentence', as
     three ?? '',
     /This machine’s clock is 5 s behind the database’s: set both by NTP\.$/,
   );
+  const without = (lostMs: number) => {
+    const store = { ...parts.store, lastTime: async () => 0, lineLostMs: () => lostMs };
+    return openOwnProblem({ ...parts, store, server })();
+  };
+  const lost = 'The connection of THE_URL has been lost for 12 s: start its server, or set its';
+  assert.is(await without(12_345), `${lost} address.`);
+  assert.is(await without(10_000), undefined, 'it connects again');
 });
 
 test.run();

@@ -33,8 +33,8 @@ export type Direct = AsyncDisposable & {
   sendToCores(kind: CoreMessageKind, content: string): void;
   onCoreMessage(kind: CoreMessageKind, listener: (content: string) => void): void;
   isLeader(): boolean;
-  /** How many cores run on the database; 1 until it is known. */
-  coreCount(): number;
+  /** As core/store/types.ts. */
+  lineLostMs(): number;
 };
 
 export type DirectOptions = {
@@ -62,7 +62,7 @@ export async function openDirect(options: DirectOptions): Promise<Direct> {
     sendToCores: (kind, content) => line.tell(kind, content),
     onCoreMessage: (kind, listener) => void line.listeners.set(kind, listener),
     isLeader: () => line.isLeader,
-    coreCount: () => line.coreCount,
+    lineLostMs: () => line.lostMs,
     async [Symbol.asyncDispose]() {
       await looking[Symbol.asyncDispose]();
       await line.close();
@@ -77,7 +77,7 @@ class Line {
   #sending: NodeJS.Timeout | undefined;
   readonly listeners = new Map<CoreMessageKind, (content: string) => void>();
   isLeader = false;
-  coreCount = 1;
+  #lostAt: number | undefined;
 
   constructor(options: DirectOptions) {
     this.#options = options;
@@ -107,6 +107,10 @@ class Line {
     }
   }
 
+  get lostMs(): number {
+    return this.#lostAt === undefined ? 0 : performance.now() - this.#lostAt;
+  }
+
   async close(): Promise<void> {
     clearTimeout(this.#sending);
     this.#send();
@@ -121,6 +125,7 @@ class Line {
     const connection = opened.use(await Connection.open(timed));
     connection.onNotify((payload) => this.#receive(payload));
     connection.onLost(() => {
+      if (this.#connection === connection) this.#lostAt = performance.now();
       this.#connection = undefined;
       this.isLeader = false;
       wakes.isComplete = false;
@@ -130,6 +135,7 @@ class Line {
     if (connection.isLost) return;
     opened.move();
     this.#connection = connection;
+    this.#lostAt = undefined;
     wakes.isComplete = true;
     wakes.all();
   }
@@ -138,15 +144,11 @@ class Line {
     const connection = this.#connection;
     if (connection === undefined) return;
     const [row] = await connection.send(
-      `SELECT CASE WHEN $1 THEN TRUE ELSE pg_try_advisory_lock($2) END AS "isLeader",
-        (SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND granted
-          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-          AND ((classid::BIGINT << 32) | objid::BIGINT) = $3) AS "coreCount"`,
-      [this.isLeader, LOCKS.leader, LOCKS.cores],
+      'SELECT CASE WHEN $1 THEN TRUE ELSE pg_try_advisory_lock($2) END AS "isLeader"',
+      [this.isLeader, LOCKS.leader],
     );
     if (this.#connection !== connection) return;
     this.isLeader = row?.['isLeader'] === true;
-    this.coreCount = Math.max(1, Number(row?.['coreCount']));
   }
 
   #send(): void {

@@ -12,8 +12,11 @@ import { openFairQueue } from '../../../../proto/sharing/fair-queue.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { isFull } from './errors.ts';
 
-/** Ours: 8 cores have 96, below PostgreSQL's default of 100. */
-const CONNECTIONS_MAX = 12;
+/**
+ * Ours: with the one for wakes, 8 cores have 96, below the 97 that PostgreSQL gives to its users by
+ * default.
+ */
+const CONNECTIONS_MAX = 11;
 /** Ours: the share of one project. */
 const PROJECT_MAX = 6;
 /** Operations that may wait for a connection. Ours, as of SQLite's thread. */

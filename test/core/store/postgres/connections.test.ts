@@ -108,6 +108,10 @@ if (hasPostgres()) {
     const before = woken;
     await until(() => woken >= before + 2);
     assert.equal(await listSessions(one, projectId), [], 'other operations go on');
+    assert.ok(one.lineLostMs() > 0);
+    assert.is(two.lineLostMs(), 0);
+    await at.sql.unsafe(`ALTER ROLE ${at.name} LOGIN`);
+    await until(() => one.lineLostMs() === 0);
     await Promise.all([one.close(), two.close()]);
   });
 
