@@ -449,6 +449,17 @@ const PAGES: Pages = {
     },
     elsewhere('helm install', 'test/gateway/packaging/helm.test.ts', '--set'),
     elsewhere('kubectl -n browsers', 'test/gateway/packaging/helm.test.ts', '--set'),
+    {
+      begins: 'for POD in',
+      async run(code, { reader }) {
+        const pods = 'pod/tabern-core-0 pod/tabern-runner-0';
+        const asked = `kubectl() { [ "$3" = get ] && echo ${pods} || echo "kubectl $*"; }`;
+        const said = await reader.run(`${asked}\n${code}`);
+        for (const pod of pods.split(' ')) {
+          assert.match(said, `kubectl -n browsers exec ${pod} -- bash -c kill -HUP 1`);
+        }
+      },
+    },
     elsewhere('ceil', 'test/gateway/packaging/helm.test.ts', 'promql'),
   ],
   operations: [

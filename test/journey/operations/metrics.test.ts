@@ -1,6 +1,7 @@
 /** Monitoring of a running service: GET /readyz, and one GET /metrics for all roles. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { load } from 'js-yaml';
 import { chromium } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -11,6 +12,8 @@ import { CHART } from '../../support/service/helm.ts';
 import { boot } from '../../support/service/stack.ts';
 
 const journey = suite('journey/operations/metrics');
+const DASHBOARD = readFileSync(join(CHART, 'files/dashboard.json'), 'utf8');
+const ALERTS = readFileSync(join(CHART, 'files/alerts.yaml'), 'utf8');
 
 journey('one response has the metrics of all roles, without ids, keys or addresses', async () => {
   const listen = `127.0.0.1:${await freePort()}`;
@@ -41,14 +44,13 @@ journey('one response has the metrics of all roles, without ids, keys or address
   assert.is((await stack.fetch('/metrics')).status, 404, 'not where tenants are');
 });
 
-journey('each figure of the dashboard and of the alerts is one of GET /metrics', async () => {
+journey('figures of dashboard and alerts are of GET /metrics, counters as sums', async () => {
   const listen = `127.0.0.1:${await freePort()}`;
   await using receiver = await startReceiver();
   const env = { TABERN_METRICS_LISTEN: listen, TABERN_SESSION_GRACE_MS: '100' };
   await using stack = await boot({ env, webhookCa: receiver.caPath });
   const read = async () => (await fetch(`http://${listen}/metrics`)).text();
-  const wanted = figuresOf(readFileSync(join(CHART, 'files/dashboard.json'), 'utf8'));
-  const alerted = figuresOf(readFileSync(join(CHART, 'files/alerts.yaml'), 'utf8'));
+  const [wanted, alerted] = [figuresOf(DASHBOARD), figuresOf(ALERTS)];
   assert.ok(wanted.length > 15 && alerted.length > 8);
   // each figure is there when what it counts has happened once
   const endpoint = { endpoint: `${receiver.url}/hook`, eventTypes: ['sessions.ended'] };
@@ -67,6 +69,23 @@ journey('each figure of the dashboard and of the alerts is one of GET /metrics',
   );
   assert.not.ok(isIn(text, { name: 'tabern_browser', labels: [] }), 'half of a name');
   assert.not.ok(isIn(text, { name: 'tabern_runners', labels: ['region'] }), 'no such label');
+  const queries = queriesOf(DASHBOARD, ALERTS);
+  assert.ok(queries.length > 25);
+  const counted = countersOf(text);
+  assert.ok(counted.includes('tabern_sessions_ended_total'));
+  assert.equal(
+    queries.filter((query) => isPartOfSum(query, counted)),
+    [],
+  );
+  const parts = [
+    'max by (status) (rate(tabern_sessions_ended_total[5m])) * 60',
+    'max by (a) (sum by (a, pod) (increase(tabern_sessions_ended_total{status="ERROR"}[5m]))) > 1',
+    'avg(rate(webhook_attempts_total[5m])) by (class)',
+    'sum(tabern_runners) > min(rate(tabern_cdp_round_trip_seconds_bucket[5m]))',
+  ];
+  for (const query of parts) assert.ok(isPartOfSum(query, counted), query);
+  const whole = 'max(tabern_runners) > sum(rate(tabern_sessions_ended_total[5m]))';
+  assert.not.ok(isPartOfSum(whole, counted));
 });
 
 journey.run();
@@ -86,4 +105,46 @@ function figuresOf(text: string): Figure[] {
 function isIn(text: string, { name, labels }: Figure): boolean {
   const samples = text.split('\n').filter((line) => new RegExp(`^${name}[{ ]`).test(line));
   return samples.some((line) => labels.every((label) => line.includes(`${label}="`)));
+}
+
+/** The expressions of panels and of rules. */
+function queriesOf(dashboard: string, alerts: string): string[] {
+  const { panels } = JSON.parse(dashboard) as { panels: { targets: { expr: string }[] }[] };
+  const { groups } = load(alerts) as { groups: { rules: { expr: string }[] }[] };
+  const asked = [
+    ...panels.flatMap(({ targets }) => targets),
+    ...groups.flatMap(({ rules }) => rules),
+  ];
+  return asked.map(({ expr }) => expr);
+}
+
+/**
+ * Counters and histograms: each process adds to its own what it did itself, as a core the ends that
+ * it wrote. Gauges of core are read from the database, or heard by all cores.
+ */
+function countersOf(text: string): string[] {
+  const found = text.matchAll(/^# TYPE (\S+) (?:counter|histogram)$/gm);
+  return [...found].map(([, name = '']) => name);
+}
+
+/** Whether the query takes one process's part of a counter for the figure of all. */
+function isPartOfSum(query: string, counted: readonly string[]): boolean {
+  const chosen = [...query.matchAll(/\b(?:max|min|avg)\s*(?:(?:by|without)\s*\([^)]*\)\s*)?\(/g)];
+  const contents = chosen.map(({ 0: head, index }) =>
+    untilClosed(query.slice(index + head.length)),
+  );
+  return figuresOf(contents.join('\n')).some(({ name }) =>
+    counted.some((one) => name === one || name.replace(/_(?:bucket|sum|count)$/, '') === one),
+  );
+}
+
+/** What is before the parenthesis that closes one before the text. */
+function untilClosed(text: string): string {
+  let open = 1;
+  const end = [...text].findIndex((sign) => {
+    if (sign === '(') open += 1;
+    if (sign === ')') open -= 1;
+    return open === 0;
+  });
+  return text.slice(0, end);
 }
