@@ -105,7 +105,7 @@ test('a gateway says which setting keeps it from core', async () => {
   for (const [index, [message, log]] of found.entries()) {
     const [, sentence] = broken[index] ?? [undefined, /never/];
     assert.match(message, sentence);
-    assert.match(log, sentence);
+    assert.match(log, sentence, log);
     assert.not.match(message, /127\.0\.0\.2|\//, 'neither an address nor a path');
   }
 });
@@ -128,7 +128,7 @@ test('a core without an authority of clients serves a gateway without a certific
     assert.match(ended.err, sentence);
     assert.not.match(ended.err, /\n {4}at /);
     const [message, log] = await readiness(variables, sentence);
-    assert.match(log, sentence);
+    assert.match(log, sentence, log);
     assert.not.match(message, /127\.0\.0\.2|\//, 'neither an address nor a path');
   });
   await Promise.all(refusals);
