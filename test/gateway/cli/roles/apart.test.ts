@@ -20,8 +20,11 @@ import { tempDirectory } from '../../../support/temp.ts';
 const test = suite('gateway/cli/roles/apart');
 const HOST = '127.0.0.2';
 
-/** A core with mTLS, and the variables of a gateway elsewhere that it serves. */
-async function open() {
+/**
+ * A core with TLS, and the variables of a gateway elsewhere that it serves. With `isMutual` both
+ * the core's settings and the gateway's are those of mTLS.
+ */
+async function open({ isMutual = true } = {}) {
   await using cleanup = new AsyncDisposableStack();
   const dir = cleanup.use(tempDirectory());
   const pairs = await openPairs(join(dir.path, 'own'));
@@ -33,7 +36,7 @@ async function open() {
     await startCore({
       TABERN_DATA: data,
       TABERN_CORE_LISTEN: where,
-      ...coreVariables(own, pairs.ca),
+      ...coreVariables(own, isMutual ? pairs.ca : undefined),
     }),
   );
   const token = (role: string) => readFileSync(join(data, 'keys', `${role}.token`), 'utf8').trim();
@@ -43,7 +46,7 @@ async function open() {
     TABERN_GATEWAY_TOKEN: token('gateway'),
     TABERN_RUNNER_TOKEN: token('runner'),
     TABERN_OPERATOR_TOKEN: token('operator'),
-    ...callerVariables(pairs.ca, await pairs.pair(['caller'])),
+    ...callerVariables(pairs.ca, isMutual ? await pairs.pair(['caller']) : undefined),
   };
   const kept = cleanup.move();
   return { pairs, others, good, dir, [Symbol.asyncDispose]: () => kept.disposeAsync() };
@@ -102,9 +105,33 @@ test('a gateway says which setting keeps it from core', async () => {
   for (const [index, [message, log]] of found.entries()) {
     const [, sentence] = broken[index] ?? [undefined, /never/];
     assert.match(message, sentence);
-    assert.match(log, sentence);
+    assert.match(log, sentence, log);
     assert.not.match(message, /127\.0\.0\.2|\//, 'neither an address nor a path');
   }
+});
+
+test('a core without an authority of clients serves a gateway without a certificate', async () => {
+  await using app = await open({ isMutual: false });
+  const { good, others } = app;
+  const isServed = /^Not ready: No runner is registered\.$/;
+  await readiness(good, isServed);
+  const listed = await tabern(['projects', 'list', '--json'], good).ended;
+  assert.is(listed.code, 0, listed.err);
+  const refused: [Record<string, string>, RegExp][] = [
+    [{ TABERN_CORE_CA_FILE: '' }, /core closed the connection: .*, set TABERN_CORE_CA_FILE/],
+    [callerVariables(others.ca), /certificate that the authorities of TABERN_CORE_CA_FILE did not/],
+  ];
+  const refusals = refused.map(async ([more, sentence]) => {
+    const variables = { ...good, ...more };
+    const ended = await tabern(['projects', 'list'], variables).ended;
+    assert.is(ended.code, 69);
+    assert.match(ended.err, sentence);
+    assert.not.match(ended.err, /\n {4}at /);
+    const [message, log] = await readiness(variables, sentence);
+    assert.match(log, sentence, log);
+    assert.not.match(message, /127\.0\.0\.2|\//, 'neither an address nor a path');
+  });
+  await Promise.all(refusals);
 });
 
 test('files that cannot be used end a role with a sentence that names them', async () => {

@@ -45,11 +45,11 @@ export function callerVariables(ca: PemFile, pair?: TlsFiles): Record<string, st
   return { TABERN_CORE_CA_FILE: ca.path, ...own };
 }
 
-/** The variables of a core that only callers with a certificate of `clientCa` reach. */
-export function coreVariables(pair: TlsFiles, clientCa: PemFile): Record<string, string> {
+/** The variables of a core; with `clientCa` only callers with a certificate of it reach it. */
+export function coreVariables(pair: TlsFiles, clientCa?: PemFile): Record<string, string> {
   return {
     TABERN_CORE_TLS_CERT_FILE: pair.cert.path,
     TABERN_CORE_TLS_KEY_FILE: pair.key.path,
-    TABERN_CORE_CLIENT_CA_FILE: clientCa.path,
+    ...(clientCa && { TABERN_CORE_CLIENT_CA_FILE: clientCa.path }),
   };
 }
