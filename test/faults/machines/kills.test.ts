@@ -32,7 +32,7 @@ const SESSIONS = 3;
 const CLIENTS = 1;
 /** Ours: several times a lease and the wait after it, for a busy machine. */
 const LIMIT_MS = 180_000;
-/** In milliseconds: within it another core is the leader. The guide promises it: Deployment, PostgreSQL. */
+/** In milliseconds until another core is the leader. Promised in the guide, "Deployment". */
 const LEADER_MS = 5_000;
 /** So many kills run on a machine that does nothing else; one runs beside other tests. */
 const ALONE = 20;
