@@ -8,6 +8,7 @@ import { ownCommand } from '../own-command.ts';
 
 type First = { projectId: string; apiKey: string; isPreset: boolean };
 
+const PRESET = 'TABERN_API_KEY';
 /** In milliseconds, between two checks of readiness. */
 const POLL_MS = 100;
 const CHECK_TIMEOUT_MS = 2_000;
@@ -42,8 +43,8 @@ export function announce({ address, first, hasConsole }: Announced, env: Env): v
     return;
   }
   // a key that the operator configured is not printed
-  const file = env['TABERN_API_KEY_FILE'];
-  const preset = file === undefined ? '$TABERN_API_KEY' : `$(cat ${file})`;
+  const file = env[`${PRESET}_FILE`]?.trim();
+  const preset = file ? `$(cat ${file})` : `$${PRESET}`;
   const key = first.isPreset ? preset : first.apiKey;
   const note = first.isPreset ? 'from your settings' : 'shown until it is used: keep it';
   const command = ownCommand({ path: env['PATH'] ?? '', cwd: process.cwd() });
