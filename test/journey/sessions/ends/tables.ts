@@ -96,6 +96,7 @@ function endsIn(logs: string): Told[] {
 export async function connected(session: Session, url = session.connectUrl): Promise<Connected> {
   const client = new WebSocket(url);
   const closed = closeOf(client);
+  closed.catch(() => undefined); // of a refused one, the next line reports it
   await once(client, 'open');
   return { session, client, closed };
 }
