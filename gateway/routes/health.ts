@@ -3,6 +3,7 @@
  * and while draining. GET /readyz: 200 when the service can accept new work.
  */
 import type { RouterMiddleware } from '@koa/router';
+import type { Log } from '../../proto/common/log.ts';
 import type { CheckHealthResponse } from '../../proto/gen/tabern/v1/health.pb.ts';
 import { asFault, Fault } from '../../proto/rpc/errors.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
@@ -38,11 +39,13 @@ export function ready({
   clients,
   gatewayToken,
   unready,
+  log,
   coreProblem = () => undefined,
 }: {
   clients: Pick<Clients, 'health'>;
   gatewayToken: string;
   unready: AbortSignal;
+  log: Log;
   /** Why core cannot be reached, where that is known. */
   coreProblem?: CoreProblem | undefined;
 }): RouterMiddleware<State> {
@@ -51,6 +54,13 @@ export function ready({
     timeoutMs: READY_TIMEOUT_MS,
   };
   let latest: { at: number; answer: Promise<CheckHealthResponse> } | undefined;
+  let logged: string | undefined;
+  const changed = (problem: string | undefined): void => {
+    if (problem === logged) return;
+    logged = problem;
+    if (problem === undefined) log.info('core answers again');
+    else log.warn(problem);
+  };
 
   return async (ctx) => {
     if (unready.aborted) throw new Fault('DRAINING', 'Not ready: the service drains.');
@@ -60,8 +70,10 @@ export function ready({
     }
     const { checks } = await latest.answer.catch((error: unknown) => {
       const problem = coreProblem(error) ?? 'core does not answer';
+      changed(problem);
       throw new Fault('CORE_UNAVAILABLE', `Not ready: ${problem}.`, {}, error);
     });
+    changed(undefined);
     const faults = checks.map(({ fault }) => fault).filter((fault) => fault !== '');
     if (faults.length > 0) {
       throw new Fault('CORE_UNAVAILABLE', `Not ready: ${faults.join(' ')}`);

@@ -1,4 +1,5 @@
 import { Ajv } from 'ajv';
+import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { HEALTH_PATHS } from '../../../gateway/routes/health.ts';
@@ -11,24 +12,26 @@ const test = suite('gateway/routes/ready');
 
 const NO_KEY = { headers: { 'x-svc-api-key': [] as string[] } };
 
-/** A core with these checks, which may change; counts its calls. */
+/** A core with these checks, which may change; counts its calls. `logged`: of the gateway. */
 async function openChecked() {
+  const logged: string[] = [];
+  const write = (line: string) => logged.push((JSON.parse(line) as { msg: string }).msg);
   const state = {
     checks: [{ name: 'core', fault: '', warning: '' }] as HealthCheck[],
     asked: 0,
     isGone: false,
   };
-  const gateway = await openGateway({
-    health: {
-      async checkHealth() {
-        state.asked += 1;
-        if (state.isGone) throw new Fault('CORE_UNAVAILABLE', 'connect ECONNREFUSED /a/path');
-        return { checks: state.checks };
-      },
+  const health = {
+    async checkHealth() {
+      state.asked += 1;
+      if (state.isGone) throw new Fault('CORE_UNAVAILABLE', 'connect ECONNREFUSED /a/path');
+      return { checks: state.checks };
     },
-  });
+  };
+  const log = pino({ level: 'info' }, { write });
+  const gateway = await openGateway({ health }, undefined, { log });
   const look = () => ask(gateway.url, 'GET', '/readyz', NO_KEY);
-  return { ...gateway, state, look };
+  return { ...gateway, state, look, logged };
 }
 
 test('/readyz needs no key and lists the checks; concurrent requests share one call', async () => {
@@ -62,6 +65,25 @@ test('a failed check or an unreachable core is a 503 with its reason', async () 
   gateway.state.isGone = false;
   gateway.state.checks = [{ name: 'core', fault: '', warning: '' }];
   assert.is(await until(async () => (await gateway.look()).status === 200), true);
+});
+
+test('the log has once that core does not answer, and once that it answers again', async () => {
+  await using gateway = await openChecked();
+  const isAsked = async (isUp: boolean, times: number): Promise<void> => {
+    gateway.state.isGone = !isUp;
+    const before = gateway.state.asked;
+    await until(async () => {
+      const { status } = await gateway.look();
+      return gateway.state.asked >= before + times && status === (isUp ? 200 : 503);
+    });
+  };
+  await isAsked(true, 1);
+  await isAsked(false, 2);
+  await isAsked(true, 2);
+  await isAsked(false, 1);
+  const gone = 'core does not answer';
+  const ofCore = gateway.logged.filter((line) => line.startsWith('core '));
+  assert.equal(ofCore, [gone, 'core answers again', gone]);
 });
 
 test('a warning is degraded, and still 200', async () => {

@@ -47,7 +47,7 @@ function known(call: Call) {
 export async function openGateway(
   some: Some = {},
   resolve?: Resolve,
-  more: Pick<GatewayParts, 'times' | 'connectionsMax'> = {},
+  more: Partial<Pick<GatewayParts, 'times' | 'connectionsMax' | 'log'>> = {},
 ): Promise<Gateway> {
   const clients = localClients(allOverBytes(handlersOf(some)), { onError: () => undefined });
   const config = gatewayConfig({ TABERN_PORT: '0' });
