@@ -31,9 +31,7 @@ const CHROME = process.env['TABERN_CHROME'] ?? '/usr/lib/chromium/chromium-headl
 const ROUNDS = Number(process.argv[2] ?? 6);
 /** All when empty. */
 const WANTED = process.argv.slice(3);
-/**
- * Before each turn: by then the remaining work of the previous turn, the log above all, is over.
- */
+/** After each turn: by then its remaining work, the log above all, is over. */
 const REST_MS = 1_000;
 const SEQUENTIAL = 300;
 const PIPELINED = 1_000;
@@ -56,6 +54,8 @@ type Variant = {
   client: Client;
   figures: Figures;
   used?: Started['used'];
+  /** By measure and round: of the process between client and Chrome, until the end of its rest. */
+  cpuMs: Figures;
 };
 type Measure = 'evaluate' | 'pipelined' | 'large' | PageKind;
 type PageKind = 'page' | 'securePage' | 'farPage';
@@ -71,6 +71,7 @@ async function main(): Promise<void> {
     ['direct', straight],
     ['a proxy that only copies', parts.use(await startCopy(straight.url))],
     ['the least between a client and a pipe', parts.use(await startForward())],
+    ['the least that also judges and logs', parts.use(await startForward('logs'))],
     ['relay, no log', parts.use(await startRelay('plain'))],
     ['relay with log', parts.use(await startRelay('logs'))],
     ['service: gateway, relay with log', await startService(parts)],
@@ -85,8 +86,7 @@ async function main(): Promise<void> {
   for (const other of others) {
     show(other, must(direct, 'direct').figures);
     if (other.used === undefined) continue;
-    const { cpuMs, entries, bytes, compressed } = await other.used();
-    console.log(`  its CPU in all, ms ${' '.repeat(17)} ${cpuMs.toFixed(0)}`);
+    const { entries, bytes, compressed } = await other.used();
     if (entries > 0)
       console.log(`  log: ${entries} entries, ${mib(bytes)}, kept in ${mib(compressed)}`);
   }
@@ -136,7 +136,8 @@ async function clientsOf(parts: AsyncDisposableStack, peers: readonly Peer[]): P
     if (client === undefined) continue;
     const end = async () => await client[Symbol.asyncDispose]();
     parts.defer(async () => void (await triedBy(peer.name, end)));
-    found.push({ name: peer.name, peer: peer.name, client, figures: noFigures() });
+    const figures = { figures: noFigures(), cpuMs: noFigures() };
+    found.push({ name: peer.name, peer: peer.name, client, ...figures });
   }
   return found;
 }
@@ -149,7 +150,7 @@ async function clients(
   return await Promise.all(
     started.map(async ([name, { url, used }]) => {
       const client = parts.use(await openClient(url));
-      return { name, client, used, figures: noFigures() };
+      return { name, client, used, figures: noFigures(), cpuMs: noFigures() };
     }),
   );
 }
@@ -166,11 +167,16 @@ async function inTurns(
   for (const variant of variants) {
     for (const turn of [...turns, ...turns]) await tried(variant, turn); // compiles the code
   }
+  await sleep(REST_MS);
   for (const turn of turns) {
+    const measure = turn[0] as Measure;
     for (let round = 0; round < rounds; round++) {
       for (const variant of variants) {
+        const before = await variant.used?.();
+        variant.figures[measure].push(await tried(variant, turn));
         await sleep(REST_MS);
-        variant.figures[turn[0] as Measure].push(await tried(variant, turn));
+        const after = await variant.used?.();
+        if (before && after) variant.cpuMs[measure].push([after.cpuMs - before.cpuMs]);
       }
     }
   }
@@ -220,17 +226,24 @@ function measures(
   };
 }
 
-function show({ name, figures }: Variant, direct: Figures | undefined): void {
+function show({ name, figures, cpuMs }: Variant, direct: Figures | undefined): void {
   const line = (title: string, part: number, of: keyof Figures, digits: number): void => {
     if (figures[of].length === 0) return;
     const value = quantile(figures[of].flat(), part);
     const ratio = direct ? ` = ${(value / quantile(direct[of].flat(), part)).toFixed(2)}x` : '';
     console.log(`  ${title.padEnd(28)} ${value.toFixed(digits).padStart(9)}${ratio}`);
   };
+  const cpu = (of: keyof Figures, calls: number): void => {
+    if (cpuMs[of].length === 0) return;
+    const us = (1_000 * quantile(cpuMs[of].flat(), 0.5)) / calls;
+    console.log(`  ${'  its CPU for a call, us'.padEnd(28)} ${us.toFixed(0).padStart(9)}`);
+  };
   console.log(name);
   line('evaluate, ms p50', 0.5, 'evaluate', 3);
   line('evaluate, ms p95', 0.95, 'evaluate', 3);
+  cpu('evaluate', SEQUENTIAL);
   line(`evaluate, ${WINDOW} at once, /s p50`, 0.5, 'pipelined', 0);
+  cpu('pipelined', PIPELINED);
   line('1 MB results, /s p50', 0.5, 'large', 1);
   line(`page of ${RESOURCES}, ms p50`, 0.5, 'page', 1);
   line(`page of ${RESOURCES}, ms p95`, 0.95, 'page', 1);
@@ -278,8 +291,9 @@ async function startCopy(direct: string): Promise<Started> {
   return { url: url.href, [Symbol.asyncDispose]: () => ended(child, () => child.disconnect()) };
 }
 
-async function startForward(): Promise<Started> {
-  const { child, said } = await startChild<{ port: number }>('./support/forward-child.ts', CHROME);
+async function startForward(...kind: 'logs'[]): Promise<Started> {
+  const file = './support/forward-child.ts';
+  const { child, said } = await startChild<{ port: number }>(file, CHROME, ...kind);
   return startedBy(child, `ws://127.0.0.1:${said.port}/`);
 }
 
@@ -300,9 +314,9 @@ function startedBy(child: ChildProcess, url: string): Started {
   };
 }
 
-async function startChild<Said>(file: string, word: string) {
+async function startChild<Said>(file: string, ...words: string[]) {
   const program = fileURLToPath(new URL(file, import.meta.url));
-  const child = fork(program, [word], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const child = fork(program, words, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   const [said] = (await once(child, 'message')) as [Said];
   return { child, said };
 }

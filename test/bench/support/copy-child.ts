@@ -5,17 +5,12 @@
  */
 import { connect, createServer } from 'node:net';
 import { listen } from '../../runner/browser/lab.ts';
+import { joinSockets } from './join-sockets.ts';
 
 const to = Number(process.argv[2]);
 const server = createServer({ noDelay: true }, (socket) => {
   const far = connect({ port: to, host: '127.0.0.1', noDelay: true });
-  for (const [one, other] of [
-    [socket, far],
-    [far, socket],
-  ] as const) {
-    one.pipe(other);
-    one.on('error', () => other.destroy()).on('close', () => other.destroy());
-  }
+  joinSockets(socket, far);
 });
 process.send?.({ port: await listen(server) });
 process.on('disconnect', () => process.exit(0));

@@ -1,10 +1,12 @@
 /**
  * The least that stands between a client and a Chrome without a port, for relay.ts: a process that
  * makes messages of the debugging pipe of WebSocket frames, and frames of messages, and copies the
- * pages' connections to this machine by a SOCKS proxy. It judges and logs nothing. Its Chrome has a
- * session of its own, as those of the service: where Linux schedules by session (autogroup), 50
- * calls at once take half as long again as with a Chrome of this session. Its argument is the
- * Chrome; prints its port; ends when its parent disconnects.
+ * pages' connections to this machine by a SOCKS proxy. It judges and logs nothing, but with the
+ * argument `logs` it does the least of both: it parses each command and reads its method, and keeps
+ * a line of each message, compressed as the service does. Its Chrome has a session of its own, as
+ * those of the service: where Linux schedules by session (autogroup), 50 calls at once take half as
+ * long again as with a Chrome of this session. Its first argument is the Chrome; prints its port;
+ * ends when its parent disconnects.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,11 +17,14 @@ import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import { promisify } from 'node:util';
+import { constants, zstdCompress } from 'node:zlib';
 import { WebSocketServer } from 'ws';
 import { must } from '../../../proto/common/must.ts';
 import { splitter } from '../../../runner/browser/cdp/split.ts';
 import { framed } from '../../../runner/sessions/relay/ws-frames.ts';
 import { listen } from '../../runner/browser/lab.ts';
+import { joinSockets } from './join-sockets.ts';
 import { flagsOf, NOBODY } from './plain-chrome.ts';
 
 const END = Buffer.of(0);
@@ -27,6 +32,10 @@ const END = Buffer.of(0);
 const [WELCOME, CONNECTED] = [Buffer.of(5, 0), Buffer.of(5, 0, 0, 1, 0, 0, 0, 0, 0, 0)];
 /** The last bytes of a request. */
 const PORT_BYTES = 2;
+/** As runner/sessions/log/log-shipper.ts. */
+const CHUNK_MAX = 500;
+const COMPRESSED = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+const compress = promisify(zstdCompress);
 
 const profile = mkdtempSync(join(tmpdir(), 'tabern-bench-'));
 const proxyPort = await listen(
@@ -51,10 +60,14 @@ const chrome = spawn(
   },
 );
 const [toChrome, fromChrome] = [chrome.stdio[3] as Writable, chrome.stdio[4] as Readable];
+const logged = { entries: 0, bytes: 0, compressed: 0 };
+const isLogging = process.argv[3] === 'logs';
+let lines: string[] = [];
 const server = createHttpServer();
 new WebSocketServer({ server, perMessageDeflate: false }).on('connection', (client, request) => {
   const wire = request.socket;
   client.on('message', (text: Buffer) => {
+    if (isLogging) judge(text);
     toChrome.cork();
     toChrome.write(text);
     toChrome.write(END);
@@ -65,6 +78,7 @@ new WebSocketServer({ server, perMessageDeflate: false }).on('connection', (clie
   fromChrome.on('data', (bytes: Buffer) => {
     split(bytes);
     if (waiting.length > 0) wire.write(framed(waiting));
+    if (isLogging) for (const message of waiting) record('event', message.toString());
     waiting = [];
   });
 });
@@ -72,7 +86,7 @@ process.send?.({ port: await listen(server) });
 // its CPU time so far
 process.on('message', () => {
   const { user, system } = process.cpuUsage();
-  process.send?.({ cpuMs: (user + system) / 1_000, entries: 0, bytes: 0, compressed: 0 });
+  process.send?.({ cpuMs: (user + system) / 1_000, ...logged });
 });
 process.on('disconnect', async () => {
   const gone = once(chrome, 'exit');
@@ -81,6 +95,24 @@ process.on('disconnect', async () => {
   await rm(profile, { recursive: true, force: true, maxRetries: 5 });
   process.exit(0);
 });
+
+function judge(bytes: Buffer): void {
+  const text = bytes.toString();
+  const { method } = JSON.parse(text) as { method: string };
+  record(method, text);
+}
+
+function record(kind: string, text: string): void {
+  lines.push(`{"at":${Date.now()},"kind":"${kind}","message":${text}}`);
+  if (lines.length < CHUNK_MAX) return;
+  const chunk = lines.join('\n');
+  logged.entries += lines.length;
+  logged.bytes += chunk.length;
+  lines = [];
+  void compress(chunk, COMPRESSED).then((packed) => {
+    logged.compressed += packed.length;
+  });
+}
 
 async function proxy(socket: Socket): Promise<void> {
   socket.on('error', () => socket.destroy());
@@ -91,11 +123,5 @@ async function proxy(socket: Socket): Promise<void> {
   const far = connect({ port, host: '127.0.0.1', noDelay: true });
   await once(far, 'connect');
   socket.write(CONNECTED);
-  for (const [one, other] of [
-    [socket, far],
-    [far, socket],
-  ] as const) {
-    one.pipe(other);
-    one.on('error', () => other.destroy()).on('close', () => other.destroy());
-  }
+  joinSockets(socket, far);
 }
