@@ -14,7 +14,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 
-/** `status` is 0 until one is set, 2 for an error. */
+/** `status` is 0 until one is set, 2 for an error. Times are milliseconds of the Unix epoch. */
 export type Made = {
   name: string;
   kind: number | undefined;
@@ -22,8 +22,8 @@ export type Made = {
   parent: SpanContext | undefined;
   status: SpanStatus;
   attributes: Attributes;
-  startTime: unknown;
-  endTime: unknown;
+  startTime: number;
+  endTime: number;
 };
 
 export function spanProvider(ended: (made: Made) => void): TracerProvider {
@@ -31,9 +31,18 @@ export function spanProvider(ended: (made: Made) => void): TracerProvider {
     const parent = context && trace.getSpanContext(context);
     const traceId = parent?.traceId ?? randomBytes(16).toString('hex');
     const own = { traceId, spanId: randomBytes(8).toString('hex'), traceFlags: 1 };
-    const { kind, attributes = {}, startTime } = options;
+    const { kind, attributes = {} } = options;
     const status = { code: 0 };
-    const made: Made = { name, kind, own, parent, status, attributes, startTime, endTime: 0 };
+    const made: Made = {
+      name,
+      kind,
+      own,
+      parent,
+      status,
+      attributes,
+      startTime: now(),
+      endTime: 0,
+    };
     return spanOf(made, ended);
   };
   return { getTracer: () => ({ startSpan }) } as unknown as TracerProvider;
@@ -55,10 +64,15 @@ function spanOf(made: Made, ended: (made: Made) => void): Span {
       made.status = status;
       return span as Span;
     },
-    end(endTime) {
-      made.endTime = endTime;
+    end() {
+      made.endTime = now();
       ended(made);
     },
   };
   return span as Span;
+}
+
+/** Comparable between processes of one machine. */
+function now(): number {
+  return performance.timeOrigin + performance.now();
 }

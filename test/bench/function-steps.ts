@@ -1,0 +1,113 @@
+/**
+ * `node test/bench/function-steps.ts [runs]`: where the time of a trivial function goes: when each
+ * span of its trace begins and ends, from the request on, as medians. The service runs as in
+ * invoke.ts; its spans cost some of the time. Then what the promises cost on this machine: a write
+ * of 4 KiB that waits for the disk, of which an invocation has three, one after the other.
+ */
+import { randomBytes } from 'node:crypto';
+import { closeSync, fdatasyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { must } from '../../proto/common/must.ts';
+import { type Invocation, isOver, publish } from '../support/clients/functions.ts';
+import { until } from '../support/poll.ts';
+import { SPARES } from '../support/service/serve.ts';
+import type { Made } from '../support/service/spans.ts';
+import { boot, type Stack } from '../support/service/stack.ts';
+import { tempDirectory } from '../support/temp.ts';
+import { quantile, show, timed } from './support/figures.ts';
+import { middle } from './support/rows.ts';
+
+const RUNS = Number(process.argv[2] ?? 50);
+const PRELOAD = fileURLToPath(new URL('../support/service/spans-preload.ts', import.meta.url));
+/** As invoke.ts. */
+const WARM_UP_RUNS = 200;
+const REST_MS = 5_000;
+const PAUSE_MS = 700;
+const SYNCS = 200;
+const BLOCK_BYTES = 4_096;
+
+type Span = Pick<Made, 'name' | 'startTime' | 'endTime'> & { own: { traceId: string } };
+
+await using dir = tempDirectory();
+const file = join(dir.path, 'spans');
+await using stack = await boot({
+  env: { ...SPARES, OTEL_TEST_SPANS_FILE: file },
+  preload: PRELOAD,
+  isDirect: true,
+});
+const functionId = must((await publish(stack))['trivial'], 'the function');
+await Promise.all(Array.from({ length: WARM_UP_RUNS }, () => run(stack)));
+await sleep(REST_MS);
+const begins = new Map<string, number>();
+const took: number[] = [];
+while (begins.size < RUNS) {
+  const traceId = randomBytes(16).toString('hex');
+  begins.set(traceId, performance.timeOrigin + performance.now());
+  took.push(...(await timed(1, () => run(stack, traceId))));
+  await sleep(PAUSE_MS);
+}
+show(`invoke -> COMPLETED, ${RUNS} runs`, took);
+showSteps(await until(() => endedTraces(begins.size)));
+await using disk = tempDirectory('tabern-bench-');
+showSyncs(join(disk.path, 'block'));
+
+/** Until its invocation is COMPLETED. */
+async function run({ call }: Stack, traceId?: string): Promise<void> {
+  const headers =
+    traceId === undefined ? {} : { traceparent: `00-${traceId}-${'e'.repeat(16)}-01` };
+  const path = `/v1/functions/${functionId}/invoke`;
+  const { id } = await call<Invocation>(path, { json: {}, headers });
+  let status: string;
+  do {
+    const ended = await call<Invocation>(`/v1/functions/invocations/${id}?wait=30`, { headers });
+    status = ended.status;
+  } while (!isOver(status));
+  if (status !== 'COMPLETED') throw new Error(status);
+}
+
+/** The spans of the runs, when all have ended. */
+function endedTraces(count: number): Span[] | undefined {
+  const lines = readFileSync(file, 'utf8').trim().split('\n');
+  const spans = lines.map((line) => JSON.parse(line) as Span);
+  const ours = spans.filter(({ own }) => begins.has(own.traceId));
+  return ours.filter(({ name }) => name === 'runner invocation').length === count
+    ? ours
+    : undefined;
+}
+
+function showSteps(spans: readonly Span[]): void {
+  const names = [...new Set(spans.map(({ name }) => name))];
+  const rows = names.map((name) => {
+    const of = spans.filter((span) => span.name === name);
+    const since = (time: number, { own }: Span): number => time - (begins.get(own.traceId) ?? time);
+    return {
+      name,
+      begin: middle(of.map((span) => since(span.startTime, span))),
+      end: middle(of.map((span) => since(span.endTime, span))),
+    };
+  });
+  for (const { name, begin, end } of rows.toSorted((one, other) => one.begin - other.begin)) {
+    console.log(
+      `  ${name.padEnd(42)} ${begin.toFixed(1).padStart(6)} ${end.toFixed(1).padStart(6)}`,
+    );
+  }
+}
+
+function showSyncs(path: string): void {
+  const block = Buffer.alloc(BLOCK_BYTES, 1);
+  const descriptor = openSync(path, 'a');
+  const waits: number[] = [];
+  for (let sync = 0; sync < SYNCS; sync += 1) {
+    const before = performance.now();
+    writeSync(descriptor, block);
+    fdatasyncSync(descriptor);
+    waits.push(performance.now() - before);
+  }
+  closeSync(descriptor);
+  const p50 = quantile(waits, 0.5);
+  console.log(
+    `a write of 4 KiB and its sync: ${p50.toFixed(2)} ms; three: ${(3 * p50).toFixed(1)} ms`,
+  );
+}
