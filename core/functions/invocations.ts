@@ -164,8 +164,11 @@ export async function askedInvocation(
 ): Promise<NewInvocation> {
   const { store, validator, quotas, waitMs } = deps;
   const { projectId } = starter;
-  await quotas.checkResults(projectId);
-  const version = await findVersion(store, { functionId, versionId, projectId });
+  // both are sent to the store at once
+  const [version] = await Promise.all([
+    findVersion(store, { functionId, versionId, projectId }),
+    quotas.checkResults(projectId),
+  ]);
   const session = sessionParams(version, over);
   await checkPatterns(deps, projectId, { session, prefix: 'sessionCreateParams' });
   const params = JSON.stringify(await validator.params(version, given));
