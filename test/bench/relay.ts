@@ -66,6 +66,13 @@ if (import.meta.main) await main();
 async function main(): Promise<void> {
   await using parts = new AsyncDisposableStack();
   const sites = await openSites(parts);
+  const effort = { rounds: ROUNDS, samplesMax: SEQUENTIAL };
+  const all = Object.entries(measures(sites, effort));
+  const unknown = WANTED.find((name) => all.every(([known]) => known !== name));
+  if (unknown !== undefined) {
+    throw new Error(`no measure ${unknown}: ${all.map(([name]) => name).join(', ')}`);
+  }
+  const wanted = all.filter(([name]) => WANTED.length === 0 || WANTED.includes(name));
   const straight = parts.use(await startDirect());
   const variants = await clients(parts, [
     ['direct', straight],
@@ -74,12 +81,10 @@ async function main(): Promise<void> {
     ['the least that also judges and logs', parts.use(await startForward('logs'))],
     ['relay, no log', parts.use(await startRelay('plain'))],
     ['relay with log', parts.use(await startRelay('logs'))],
+    ['service: gateway, relay, no log', await startService(parts, { logSession: false })],
     ['service: gateway, relay with log', await startService(parts)],
     ['the same, with a recording', await startService(parts, { recordSession: true })],
   ]);
-  const effort = { rounds: ROUNDS, samplesMax: SEQUENTIAL };
-  const all = Object.entries(measures(sites, effort));
-  const wanted = all.filter(([name]) => WANTED.length === 0 || WANTED.includes(name));
   await inTurns(variants, wanted, effort);
   const [direct, ...others] = variants;
   show(must(direct, 'direct'), undefined);

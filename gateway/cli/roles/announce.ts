@@ -3,6 +3,7 @@
  */
 import type { Env } from '../../../proto/common/env.ts';
 import { pause } from '../../../proto/common/pause.ts';
+import { shellWord } from '../../../proto/common/shell-word.ts';
 import type { Clients } from '../../../proto/rpc/services.ts';
 import { ownCommand } from '../own-command.ts';
 
@@ -44,7 +45,7 @@ export function announce({ address, first, hasConsole }: Announced, env: Env): v
   }
   // a key that the operator configured is not printed
   const file = env[`${PRESET}_FILE`]?.trim();
-  const preset = file ? `$(cat ${file})` : `$${PRESET}`;
+  const preset = file ? `$(cat ${shellWord(file)})` : `$${PRESET}`;
   const key = first.isPreset ? preset : first.apiKey;
   const note = first.isPreset ? 'from your settings' : 'shown until it is used: keep it';
   const command = ownCommand({ path: env['PATH'] ?? '', cwd: process.cwd() });

@@ -99,10 +99,10 @@ test('a configured key is never printed', async () => {
 
 test('a quickstart reads the key from the file that has it', async () => {
   await using data = tempDirectory();
-  const file = join(data.path, 'api-key');
+  const file = join(data.path, 'api key');
   writeFileSync(file, 'a-key-that-the-operator-chose\n', { mode: 0o600 });
   const run = tabern(['core'], { TABERN_DATA: data.path, TABERN_API_KEY_FILE: file });
-  await saidOn(run, new RegExp(`API key +\\$\\(cat ${file}\\) `));
+  await saidOn(run, new RegExp(`API key +\\$\\(cat '${file}'\\) `));
   run.child.kill('SIGTERM');
   assert.is((await run.ended).code, 0);
 });
