@@ -8,7 +8,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
-import { functions } from '../invoke.ts';
+import { functions } from '../functions/invoke.ts';
 import { pages } from '../recording.ts';
 import { roundTrips } from '../relay.ts';
 import { atOnce, inARow, noneReady } from '../sessions.ts';

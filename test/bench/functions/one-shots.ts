@@ -1,18 +1,18 @@
 /**
- * `node test/bench/one-shots.ts [runs]`: the time of a warm `POST /v1/screenshot` of a local page,
+ * `node test/bench/functions/one-shots.ts [runs]`: the time of a warm `POST /v1/screenshot` of a local page,
  * beside the same steps by hand in a running headless shell, in the same run: a new page, its
  * viewport, the navigation, the load, the picture. Read the ratio.
  */
 import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import CDP from 'chrome-remote-interface';
-import { until } from '../support/poll.ts';
-import { freePort } from '../support/port.ts';
-import { startPages } from '../support/servers/pages.ts';
-import { boot, type Stack } from '../support/service/stack.ts';
-import { tempDirectory } from '../support/temp.ts';
-import { show, timed } from './support/figures.ts';
-import { settled } from './support/settled.ts';
+import { until } from '../../support/poll.ts';
+import { freePort } from '../../support/port.ts';
+import { startPages } from '../../support/servers/pages.ts';
+import { boot, type Stack } from '../../support/service/stack.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { show, timed } from '../support/figures.ts';
+import { settled } from '../support/settled.ts';
 
 const RUNS = Number(process.argv[2] ?? 20);
 const CHROME = process.env['TABERN_SHELL'] ?? '/usr/lib/chromium/chromium-headless-shell';

@@ -1,5 +1,5 @@
 /**
- * `node test/bench/function-steps.ts [runs]`: where the time of a trivial function goes: when each
+ * `node test/bench/functions/steps.ts [runs]`: where the time of a trivial function goes: when each
  * span of its trace begins and ends, from the request on, as medians. The service runs as in
  * invoke.ts; its spans cost some of the time. Then what the promises cost on this machine: a write
  * of 4 KiB that waits for the disk, of which an invocation has three, one after the other.
@@ -9,18 +9,18 @@ import { closeSync, fdatasyncSync, openSync, readFileSync, writeSync } from 'nod
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { must } from '../../proto/common/must.ts';
-import { type Invocation, isOver, publish } from '../support/clients/functions.ts';
-import { until } from '../support/poll.ts';
-import { SPARES } from '../support/service/serve.ts';
-import type { Made } from '../support/service/spans.ts';
-import { boot, type Stack } from '../support/service/stack.ts';
-import { tempDirectory } from '../support/temp.ts';
-import { quantile, show, timed } from './support/figures.ts';
-import { middle } from './support/rows.ts';
+import { must } from '../../../proto/common/must.ts';
+import { type Invocation, isOver, publish } from '../../support/clients/functions.ts';
+import { until } from '../../support/poll.ts';
+import { SPARES } from '../../support/service/serve.ts';
+import type { Made } from '../../support/service/spans.ts';
+import { boot, type Stack } from '../../support/service/stack.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { quantile, show, timed } from '../support/figures.ts';
+import { middle } from '../support/rows.ts';
 
 const RUNS = Number(process.argv[2] ?? 50);
-const PRELOAD = fileURLToPath(new URL('../support/service/spans-preload.ts', import.meta.url));
+const PRELOAD = fileURLToPath(new URL('../../support/service/spans-preload.ts', import.meta.url));
 /** As invoke.ts. */
 const WARM_UP_RUNS = 200;
 const REST_MS = 5_000;

@@ -1,5 +1,5 @@
 /**
- * `node test/bench/publish.ts [runs]`: the time of `tabern publish`, first and again with the same
+ * `node test/bench/functions/publish.ts [runs]`: the time of `tabern publish`, first and again with the same
  * lock file, and of the same work by hand in the same run: `npm ci` and a bundle. Read the ratios.
  */
 import { execFile } from 'node:child_process';
@@ -7,12 +7,12 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { shell, userProject } from '../support/clients/journey.ts';
-import { bundle } from '../support/runner/bundle.ts';
-import { boot } from '../support/service/stack.ts';
-import { show, timed } from './support/figures.ts';
+import { shell, userProject } from '../../support/clients/journey.ts';
+import { bundle } from '../../support/runner/bundle.ts';
+import { boot } from '../../support/service/stack.ts';
+import { show, timed } from '../support/figures.ts';
 
-const BIN = fileURLToPath(new URL('../../gateway/bin.ts', import.meta.url));
+const BIN = fileURLToPath(new URL('../../../gateway/bin.ts', import.meta.url));
 const RUNS = Number(process.argv[2] ?? 5);
 
 await using stack = await boot({ isDirect: true });

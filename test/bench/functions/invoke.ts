@@ -1,5 +1,5 @@
 /**
- * `node test/bench/invoke.ts [runs]`: the time of a trivial handler from the request to COMPLETED,
+ * `node test/bench/functions/invoke.ts [runs]`: the time of a trivial handler from the request to COMPLETED,
  * warm, which means after the spare Chrome has been replaced; the shares of Chrome and of the
  * service in it; and the same work by hand in the same run: a node process that launches the same
  * Chrome, opens a page and closes it. Then a hundred of them at once. Read the ratios: the times
@@ -18,15 +18,15 @@ import {
   isOver,
   publish,
   TRIVIAL_PROJECT,
-} from '../support/clients/functions.ts';
-import { until } from '../support/poll.ts';
-import { startSite } from '../support/servers/site.ts';
-import { SPARES } from '../support/service/serve.ts';
-import { boot, type Stack } from '../support/service/stack.ts';
-import { show, timed } from './support/figures.ts';
-import { type Effort, middle, type Row, type RowId, rowOf, showRow } from './support/rows.ts';
+} from '../../support/clients/functions.ts';
+import { until } from '../../support/poll.ts';
+import { startSite } from '../../support/servers/site.ts';
+import { SPARES } from '../../support/service/serve.ts';
+import { boot, type Stack } from '../../support/service/stack.ts';
+import { show, timed } from '../support/figures.ts';
+import { type Effort, middle, type Row, type RowId, rowOf, showRow } from '../support/rows.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/bin/chromium-headless-shell';
 const RUN_LIMIT_MS = 60_000;
 /** Fine enough for the result, coarse enough not to load the gateway. */
@@ -85,7 +85,7 @@ defineFn('waits', async () => await new Promise((resolve) => setTimeout(resolve,
 };
 
 /** The function of most people, with playwright-core from the registry. */
-const TITLE = fileURLToPath(new URL('../support/projects/title/', import.meta.url));
+const TITLE = fileURLToPath(new URL('../../support/projects/title/', import.meta.url));
 
 if (import.meta.main) await main();
 

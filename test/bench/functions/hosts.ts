@@ -1,5 +1,5 @@
 /**
- * `node test/bench/hosts.ts [runs]`: the cost of function hosts, without Chrome and without core.
+ * `node test/bench/functions/hosts.ts [runs]`: the cost of function hosts, without Chrome and without core.
  * Measures the claim of a spare host, a run on a warm thread and on a new host, a hundred runs of a
  * 200 ms handler on the four threads of a host, and the load of playwright-core, each beside its
  * baseline in the same run: a node child. Read the ratios.
@@ -10,16 +10,16 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { Bundle } from '../../runner/functions/bundle-cache.ts';
-import { HostPool } from '../../runner/functions/host-pool.ts';
-import { node } from '../../runner/functions/runtime.ts';
-import { openJail } from '../../runner/jail/open.ts';
-import { log, moduleOf, openYard, type Yard } from '../runner/host/bundle.ts';
-import { bundle } from '../support/runner/bundle.ts';
-import { tempDirectory } from '../support/temp.ts';
-import { quantile, show, timed } from './support/figures.ts';
+import type { Bundle } from '../../../runner/functions/bundle-cache.ts';
+import { HostPool } from '../../../runner/functions/host-pool.ts';
+import { node } from '../../../runner/functions/runtime.ts';
+import { openJail } from '../../../runner/jail/open.ts';
+import { log, moduleOf, openYard, type Yard } from '../../runner/host/bundle.ts';
+import { bundle } from '../../support/runner/bundle.ts';
+import { tempDirectory } from '../../support/temp.ts';
+import { quantile, show, timed } from '../support/figures.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const RUNS = Number(process.argv[2] ?? 50);
 /** Each needs a separate host. */
 const CLAIMS = Math.max(3, Math.round(RUNS / 5));
