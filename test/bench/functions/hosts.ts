@@ -1,5 +1,5 @@
 /**
- * `node test/bench/functions/hosts.ts [runs]`: the cost of function hosts, without Chrome and without core.
+ * `node test/bench/functions/hosts.ts [runs]`: the cost of function hosts, without Chrome and core.
  * Measures the claim of a spare host, a run on a warm thread and on a new host, a hundred runs of a
  * 200 ms handler on the four threads of a host, and the load of playwright-core, each beside its
  * baseline in the same run: a node child. Read the ratios.

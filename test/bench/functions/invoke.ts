@@ -1,9 +1,9 @@
 /**
- * `node test/bench/functions/invoke.ts [runs]`: the time of a trivial handler from the request to COMPLETED,
- * warm, which means after the spare Chrome has been replaced; the shares of Chrome and of the
- * service in it; and the same work by hand in the same run: a node process that launches the same
- * Chrome, opens a page and closes it. Then a hundred of them at once. Read the ratios: the times
- * depend on the machine and its load.
+ * `node test/bench/functions/invoke.ts [runs]`: the time of a trivial handler from the request to
+ * COMPLETED, warm, which means after the spare Chrome has been replaced; the shares of Chrome and
+ * of the service in it; and the same work by hand in the same run: a node process that launches the
+ * same Chrome, opens a page and closes it. Then a hundred of them at once. Read the ratios: the
+ * times depend on the machine and its load.
  */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';

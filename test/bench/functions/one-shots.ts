@@ -1,7 +1,7 @@
 /**
- * `node test/bench/functions/one-shots.ts [runs]`: the time of a warm `POST /v1/screenshot` of a local page,
- * beside the same steps by hand in a running headless shell, in the same run: a new page, its
- * viewport, the navigation, the load, the picture. Read the ratio.
+ * `node test/bench/functions/one-shots.ts [runs]`: the time of a warm `POST /v1/screenshot` of a
+ * local page, beside the same steps by hand in a running headless shell, in the same run: a new
+ * page, its viewport, the navigation, the load, the picture. Read the ratio.
  */
 import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,6 +1,7 @@
 /**
- * `node test/bench/functions/publish.ts [runs]`: the time of `tabern publish`, first and again with the same
- * lock file, and of the same work by hand in the same run: `npm ci` and a bundle. Read the ratios.
+ * `node test/bench/functions/publish.ts [runs]`: the time of `tabern publish`, first and again
+ * with the same lock file, and of the same work by hand in the same run: `npm ci` and a bundle.
+ * Read the ratios.
  */
 import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
