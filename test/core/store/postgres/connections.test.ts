@@ -66,8 +66,9 @@ async function cutOff({ sql, name }: { sql: postgres.Sql; name: string }): Promi
   await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${name}`;
 }
 
-function open(options: { url: string; directUrl: string }) {
-  const log = openLog({ role: 'core', level: 'silent' });
+function open(options: { url: string; directUrl: string }, logged: string[] = []) {
+  const error = (_: object, message: string) => void logged.push(message);
+  const log = Object.assign(openLog({ role: 'core', level: 'silent' }), { error });
   return openPostgres({ ...options, isPooled: false, durability: 'normal', log });
 }
 
@@ -101,8 +102,9 @@ if (hasPostgres()) {
 
   test('without the connection for wakes listeners are called at intervals', async () => {
     await using at = await withRole('wakes');
+    const logged: string[] = [];
     const [one, two] = [
-      await open({ url: at.url, directUrl: at.roleUrl }),
+      await open({ url: at.url, directUrl: at.roleUrl }, logged),
       await open({ url: at.url, directUrl: at.url }),
     ];
     await cutOff(at);
@@ -116,6 +118,8 @@ if (hasPostgres()) {
     assert.equal(await listSessions(one, projectId), [], 'other operations go on');
     assert.ok(one.lineLostMs() > 0);
     assert.is(two.lineLostMs(), 0);
+    const said = 'the connection for wakes, of TABERN_DATABASE_DIRECT_URL, failed';
+    await until(() => logged.includes(said));
     await at.sql.unsafe(`ALTER ROLE ${at.name} LOGIN`);
     await until(() => one.lineLostMs() === 0);
     await Promise.all([one.close(), two.close()]);

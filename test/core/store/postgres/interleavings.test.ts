@@ -19,6 +19,8 @@ import { type Bench, LEASE_MS, newSession, openBench, T0 } from '../engines.ts';
 /** Operations of a caller where there are two cores; of more cores, each has its part. */
 const ROUNDS = Number(process.env['TABERN_TEST_ROUNDS'] ?? '150');
 const SEED = Number(process.env['TABERN_TEST_SEED'] ?? Math.floor(Math.random() * 1e9));
+/** At once, and two in a further test. */
+const CORES = sized(4, 8);
 /** At once, on each core. */
 const CALLERS = 6;
 /** What an operation may answer under load. */
@@ -52,7 +54,7 @@ type World = {
 const test = suite('core/store/postgres/interleavings');
 
 if (hasPostgres()) {
-  for (const count of [2, sized(4, 8)]) {
+  for (const count of [2, CORES]) {
     test(`${count} cores keep the invariants (seed ${SEED})`, async () => {
       const engine = { name: 'postgres', open: openOnPostgres };
       await using bench = await openBench(engine);
