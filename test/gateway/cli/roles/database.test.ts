@@ -88,14 +88,18 @@ async function readiness(url: string): Promise<string> {
 }
 
 /** `tabern gateway` of the core with that data directory. */
-function gatewayOf(data: string, token: string, port: number) {
+async function gatewayOf(data: string, token: string) {
+  const port = await freePort();
+  const metrics = `127.0.0.1:${await freePort()}`;
   const { child, ended } = tabern(['gateway'], {
     TABERN_DATA: `${data}-gateway`,
     TABERN_CORE: `unix:${data}/core.sock`,
     TABERN_GATEWAY_TOKEN: token,
     TABERN_PORT: String(port),
+    TABERN_METRICS_LISTEN: metrics,
   });
   return {
+    metrics,
     ready: () => readiness(`http://127.0.0.1:${port}`),
     async close() {
       child.kill('SIGTERM');
@@ -197,9 +201,12 @@ if (hasPostgres()) {
     const ready = () => readiness(`http://${listen}`);
     const sentence = 'TABERN_DATABASE_URL names a server that does not answer: start it, or set';
     await until(async () => (await ready()) === `503 ${sentence} its address (ECONNREFUSED).\n`);
-    const gateway = gatewayOf(env.TABERN_DATA, token, await freePort());
+    const gateway = await gatewayOf(env.TABERN_DATA, token);
     const silent = /^503 .*Not ready: core does not answer: set TABERN_CORE to its address, or/;
     await until(async () => silent.test(await gateway.ready()));
+    for (const at of [listen, gateway.metrics]) {
+      assert.is((await fetch(`http://${at}/healthz`)).status, 200, 'it lives');
+    }
     assert.is(core.child.exitCode, null);
     await cluster.start();
     await until(async () => (await ready()) === '200 ok\n');
@@ -302,7 +309,7 @@ if (hasPostgres()) {
     assert.match(await ready(), sentence);
     assert.match(core.run.said.err, /this machine's clock is not the database's: set both by NTP/);
     const token = readFileSync(join(env.TABERN_DATA, 'keys/gateway.token'), 'utf8').trim();
-    const gateway = gatewayOf(env.TABERN_DATA, token, await freePort());
+    const gateway = await gatewayOf(env.TABERN_DATA, token);
     await until(async () => /This machine’s clock is/.test(await gateway.ready()));
     writeFileSync(file, '-4000');
     core.run.child.kill('SIGUSR2');
