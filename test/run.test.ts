@@ -187,6 +187,7 @@ run('the output of a red file names the command that runs it alone, with its see
   for (const [options, rest] of [
     [[], ''],
     [['--all'], '--all '],
+    [['--split'], '--split '],
   ] as const) {
     const { lines } = tests(...options, path);
     const command = `alone: TABERN_TEST_SEED=42 node test/run.ts ${rest}${own}`;
@@ -200,6 +201,18 @@ run('--all reaches the tests, and only --all sets it', async () => {
   writeTree(dir.path, { 'all.test.ts': file });
   assert.match(tests('--all', dir.path).output, /all: 1/);
   assert.match(tests(dir.path).output, /all: undefined/);
+});
+
+run('--split reaches the tests, as its variable does, and is printed', async () => {
+  await using dir = tempDirectory();
+  const file = `console.log('way: ' + process.env.TABERN_TEST_TOPOLOGY);`;
+  writeTree(dir.path, { 'way.test.ts': `${file} throw 1;` });
+  assert.match(tests(dir.path).output, /way: undefined/);
+  const ways = [tests('--split', dir.path), testsIn({ TABERN_TEST_TOPOLOGY: 'split' }, dir.path)];
+  for (const { output } of ways) {
+    assert.match(output, /way: split/);
+    assert.match(output, /^FAIL .*way\.test\.ts \(split\) /m);
+  }
 });
 
 run('--then-all runs larger files once more, while there is time', async () => {
@@ -281,6 +294,7 @@ run('progress is printed only on a terminal', () => {
     output.ended({
       file: 'a.test.ts',
       isWhole: false,
+      isSplit: false,
       isSized: false,
       passed: 1,
       failed: 0,

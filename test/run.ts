@@ -3,7 +3,10 @@
  *
  *   -j, --jobs N       files at a time, at most (default: one a core, and one more that waits)
  *   --all              whole matrices and the larger fault rounds
- *   --later MIN        then the files of LATER, which else run by --all or by their names
+ *   --split            services with their roles apart (support/service/apart/split.ts), in place
+ *                      of `tabern serve`
+ *   --later MIN        then those of SPLIT once more with the roles apart, and the files of LATER,
+ *                      which else run by --all or by their names
  *   --then-all MIN     then the green files that --all makes larger once more, whole; of both none
  *                      begins later than MIN minutes after the start of the run
  *   --changed          only files that the changes since --since can reach, the nearest first
@@ -60,7 +63,22 @@ const LATER: ReadonlySet<string> = new Set(
     'journey/install/fonts',
   ].map((name) => join(ROOT, 'test', `${name}.test.ts`)),
 );
-for (const file of [...ALONE, ...LATER]) statSync(file); // throws for a name that no file has now
+/**
+ * Journeys that run once more with the roles apart: sessions, files, events, schedules and consoles
+ * whose requests reach different gateways and cores. `npm run test:split` runs all like that.
+ */
+const SPLIT: ReadonlySet<string> = new Set(
+  [
+    'journey/operations/revocation',
+    'journey/sessions/events',
+    'journey/sessions/files',
+    'journey/functions/sdk',
+    'journey/functions/schedules',
+    'journey/console/sessions-list',
+  ].map((name) => join(ROOT, 'test', `${name}.test.ts`)),
+);
+// Throws for a name that no file has now.
+for (const file of [...ALONE, ...LATER, ...SPLIT]) statSync(file);
 /** Deno opens no path below /dev, where memory is: what runs handlers or builds in it. */
 const ON_DISK = [
   'runner/',
@@ -74,6 +92,7 @@ const { values, positionals } = parseArgs({
   options: {
     jobs: { type: 'string', short: 'j', default: String(availableParallelism() + 1) },
     all: { type: 'boolean', default: false },
+    split: { type: 'boolean', default: process.env['TABERN_TEST_TOPOLOGY'] === 'split' },
     later: { type: 'string' },
     'then-all': { type: 'string' },
     changed: { type: 'boolean', default: false },
@@ -102,19 +121,24 @@ async function main(): Promise<number> {
   }
   const found = [...new Set(perPath.flatMap(({ own }) => own))].sort();
   const all = values.changed ? reached(found) : found;
-  const isSome = !values.all && positionals.length === 0;
-  const later = isSome ? [...LATER].filter((file) => all.includes(file)) : [];
+  const ofAll = (names: ReadonlySet<string>) => [...names].filter((file) => all.includes(file));
+  const isSelected = positionals.length > 0;
+  const later = values.all || isSelected ? [] : ofAll(LATER);
+  const split = values.split || isSelected ? [] : ofAll(SPLIT);
   const files = all.filter((file) => !later.includes(file));
   const output = openOutput(files.length);
   const jobs = Math.max(1, Number(values.jobs) || 1);
   const alone = files.filter((file) => ALONE.has(file));
   const together = files.filter((file) => !ALONE.has(file));
-  const results = [...(await runAll(together, jobs, output)), ...(await runAll(alone, 1, output))];
-  const { mayBegin } = until(values.later);
-  results.push(...(await runAll(later, jobs, output, { isWhole: false, mayBegin })));
-  const left = all.length - results.length;
+  const own = { isWhole: values.all, isSplit: values.split, mayBegin: () => true };
+  const results = await runAll(together, { jobs, output }, own);
+  results.push(...(await runAll(alone, { jobs: 1, output }, own)));
+  const late = values.all ? own : { ...own, ...until(values.later) };
+  results.push(...(await runAll(split, { jobs, output }, { ...late, isSplit: true })));
+  results.push(...(await runAll(later, { jobs, output }, late)));
+  const left = all.length + split.length - results.length;
   if (left > 0) console.log(`${left} files that take minutes did not run: LATER in test/run.ts`);
-  const { passed, failed, skipped } = output.end(await enlarged(results, jobs, output));
+  const { passed, failed, skipped } = output.end(await enlarged(results, { jobs, output }));
   return failed > 0 || (passed + skipped === 0 && all.length === found.length) ? 1 : 0;
 }
 
@@ -122,19 +146,16 @@ async function main(): Promise<number> {
  * Runs green files once more that are larger in a whole run, as long as --then-all lets them begin.
  * The second result takes the place of the first.
  */
-async function enlarged(
-  results: readonly FileResult[],
-  jobs: number,
-  output: Output,
-): Promise<FileResult[]> {
+async function enlarged(results: readonly FileResult[], to: Lanes): Promise<FileResult[]> {
   if (values['then-all'] === undefined) return [...results];
-  const larger = results.filter((one) => one.isSized && !one.isWhole && one.problems.length === 0);
+  const isLarger = (one: FileResult) => one.isSized && !one.isWhole && !one.isSplit;
+  const larger = results.filter((one) => isLarger(one) && one.problems.length === 0);
   const files = larger.map(({ file }) => file);
   const { mayBegin } = until(values['then-all']);
-  const whole = await runAll(files, jobs, output, { isWhole: true, mayBegin });
+  const whole = await runAll(files, to, { isWhole: true, isSplit: false, mayBegin });
   console.log(`${whole.length} of ${files.length} files once more, at the size of --all`);
   const again = new Set(whole.map(({ file }) => file));
-  return [...results.filter(({ file }) => !again.has(file)), ...whole];
+  return [...results.filter((one) => one.isSplit || !again.has(one.file)), ...whole];
 }
 
 /** Whether files may begin: until so many minutes after the start of the run; never without. */
@@ -143,12 +164,14 @@ function until(minutes = '0'): { mayBegin: () => boolean } {
   return { mayBegin: () => performance.now() < endsMs };
 }
 
+type Lanes = { jobs: number; output: Output };
+type Way = { isWhole: boolean; isSplit: boolean; mayBegin: () => boolean };
+
 /** Runs the files, at most `jobs` at a time; none that may not begin any more. */
 async function runAll(
   files: readonly string[],
-  jobs: number,
-  output: Output,
-  { isWhole, mayBegin } = { isWhole: values.all, mayBegin: () => true },
+  { jobs, output }: Lanes,
+  { isWhole, isSplit, mayBegin }: Way,
 ): Promise<FileResult[]> {
   const results: FileResult[] = [];
   const slow = files.filter(isSlow);
@@ -156,7 +179,7 @@ async function runAll(
   await runInLanes({ slow, quick }, { jobs, mayBegin }, async (file) => {
     output.started(file);
     const isOnDisk = ON_DISK.some((path) => file.startsWith(path));
-    const result = await runFile(file, { limitMs: limitOf(file), isWhole, isOnDisk });
+    const result = await runFile(file, { limitMs: limitOf(file), isWhole, isSplit, isOnDisk });
     results.push(result);
     output.ended(result);
   });

@@ -14,6 +14,11 @@ export class ConfigError extends Error {
  */
 export class DataError extends ConfigError {}
 
+/** What core needs does not answer at present: a later start may succeed without a change. */
+export class AwayError extends Error {
+  override readonly name = 'AwayError';
+}
+
 /**
  * First words of the message when another process uses the data directory: the command exits 75,
  * because waiting may help.

@@ -48,6 +48,9 @@ const PROBLEMS: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
+const SILENT =
+  'core does not answer: set TABERN_CORE to its address, or start it; its log has the reason';
+
 /** Fields of a registration that core refused. */
 const REFUSED_FIELDS: Readonly<Record<string, string>> = {
   runnerId:
@@ -67,7 +70,7 @@ export function coreProblem(error: unknown, link: CoreLink): string | undefined 
   const details = String((error.cause as { details?: unknown } | undefined)?.details ?? '');
   const known = PROBLEMS.find(([pattern]) => pattern.test(details));
   if (known) return `core ${known[1]}`;
-  return ownProblem(link, details) ?? 'core does not answer';
+  return ownProblem(link, details) ?? SILENT;
 }
 
 /** The handshake was refused: by the caller's own certificate, or for want of TLS. */

@@ -76,10 +76,11 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const coreId = newId();
   const direct = { url: directUrl, ca, isPooled: false, name: 'tabern core' };
   const isSame = directUrl === url;
-  await migrated(direct, isSame ? 'TABERN_DATABASE_URL' : 'TABERN_DATABASE_DIRECT_URL');
+  const setting = isSame ? 'TABERN_DATABASE_URL' : 'TABERN_DATABASE_DIRECT_URL';
+  await migrated(direct, setting);
   if (!isSame) await checkReachable({ url, ca, isPooled, name: 'tabern' });
   const wakes = new Wakes();
-  const line = await openDirect({ connection: direct, coreId, wakes, log });
+  const line = await openDirect({ connection: direct, setting, coreId, wakes, log });
   const kept = { ends: new EndCounts(), watches: new Watches(coreId) };
   const { runner, pool, syncP95Ms } = openEngine(options, { kept, wakes, line });
   const operations = Object.entries(allOps(runner.tx, kept)) as [string, Operation][];

@@ -1,37 +1,75 @@
 /** `tabern core`: runs core only, on its socket; and core as a part of `tabern serve`. */
-import type { Env } from '../../../proto/common/env.ts';
-import { type Log, openLog } from '../../../proto/common/log.ts';
+import { AwayError, type Env } from '../../../proto/common/env.ts';
+import { openLog } from '../../../proto/common/log.ts';
 import type { Metrics } from '../../../proto/common/metrics.ts';
+import { pause } from '../../../proto/common/pause.ts';
 import { readSetting } from '../../../proto/common/settings/read.ts';
 import { endTracing, startTracing } from '../../../proto/common/tracing.ts';
-import { coreFailure, shutdownSignal } from '../../process/exit-codes.ts';
+import { coreFailure, type Exit, shutdownSignal } from '../../process/exit-codes.ts';
 import { metricsOf, showMetrics } from '../../process/metrics.ts';
 import { announce } from './announce.ts';
+
+/** Between attempts to open core. Ours. */
+const AGAIN_MS = 1_000;
 
 export type Core = Awaited<ReturnType<typeof import('../../../core/main.ts')['startCore']>>;
 
 /** Runs until a shutdown signal. Throws Exit when it cannot start. */
 export async function serveCore(env: Env): Promise<number> {
-  const stopped = shutdownSignal();
+  const ended = new AbortController();
+  const stopped = shutdownSignal().finally(() => ended.abort());
   await startTracing();
   const listen = readSetting(env, 'METRICS_LISTEN');
   const metrics = await metricsOf(listen, 'core');
-  const { core, log } = await openCore(env, metrics);
-  await using _shown = await showMetrics(listen, metrics, { log, unready: core.problem });
-  announce({ address: core.address, first: core.firstStart, hasConsole: false }, env);
-  log.info({ end: await stopped }, 'ending');
-  await core.close();
+  const log = openLog({ role: 'core', level: readSetting(env, 'LOG_LEVEL') });
+  let unready: Core['problem'] = async () => 'Core starts.';
+  await using _shown = await showMetrics(listen, metrics, { log, unready: () => unready() });
+  const core = await untilOpen(() => openCore(env, metrics), {
+    signal: ended.signal,
+    tell(problem) {
+      log.error({ problem }, 'core waits for its database');
+      unready = async () => problem;
+    },
+  });
+  if (core) {
+    unready = core.problem;
+    announce({ address: core.address, first: core.firstStart, hasConsole: false }, env);
+    log.info({ end: await stopped }, 'ending');
+    await core.close();
+  }
   await endTracing();
   return 0;
 }
 
-export async function openCore(env: Env, metrics: Metrics): Promise<{ core: Core; log: Log }> {
+/**
+ * A database that does not answer is waited for, as one that leaves later is: a supervisor would
+ * wait longer before each start. `tell`: called with each other sentence about it. Undefined when
+ * the signal was first.
+ */
+async function untilOpen(
+  open: () => Promise<Core>,
+  { signal, tell }: { signal: AbortSignal; tell: (problem: string) => void },
+): Promise<Core | undefined> {
+  for (let told = ''; !signal.aborted; await pause(AGAIN_MS, signal)) {
+    try {
+      return await open();
+    } catch (error) {
+      const { message, cause } = error as Exit;
+      if (!(cause instanceof AwayError)) throw error;
+      if (message !== told) tell(`${message}.`);
+      told = message;
+    }
+  }
+  return undefined;
+}
+
+export async function openCore(env: Env, metrics: Metrics): Promise<Core> {
   const { printable, readCoreConfig, startCore } = await import('../../../core/main.ts');
   const config = readCoreConfig(env);
   const log = openLog({ role: 'core', level: config.logLevel });
   log.debug(printable(config), 'starting');
   try {
-    return { core: await startCore(config, log, { metrics }), log };
+    return await startCore(config, log, { metrics });
   } catch (error) {
     throw coreFailure(error, config.dataDir);
   }

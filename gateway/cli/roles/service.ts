@@ -62,7 +62,7 @@ export async function openService(env: Env, given: Given, port?: Port): Promise<
     const how = { log, beside: samples, end };
     const shown = await showMetrics(config.metricsListen, metrics, how);
     if (shown) opening.use(shown);
-    const { core } = await openCore(env, metrics);
+    const core = await openCore(env, metrics);
     opening.defer(() => core.close());
     const socket = await openDrainSocket(config.dataDir, { end, upgrade });
     opening.use(socket);

@@ -49,7 +49,7 @@ function kills(): Fault[] {
       what:
         '`kill -9` of a core and of a runner, roles apart over mTLS; then a leader that stands ' +
         'still, and `kill -9` of PostgreSQL',
-      count: `${sizesIn('faults/machines/kills.test.ts', 'KILLS')}, of each`,
+      count: `${sizesIn('faults/machines/kills.test.ts', 'KILLS')}, of each; of a core at least 2`,
       fails: 'one of the same, a handler runs twice, or a killed core ends a session',
       command: `TABERN_TEST_KILLS=50 ${whole('test/faults/machines/kills.test.ts')}`,
     },
@@ -101,7 +101,9 @@ function badRequests(): Fault[] {
 
 function others(): Fault[] {
   const attacks = KINDS.flatMap((kind) => kind.attacks);
-  const [callers, rounds] = ['CALLERS', 'ROUNDS'].map((name) => sizesIn(INTERLEAVED, name));
+  const [cores, callers, rounds] = ['CORES', 'CALLERS', 'ROUNDS'].map((name) =>
+    sizesIn(INTERLEAVED, name),
+  );
   return [
     {
       what: 'attacks of published code, of pages and of builds: [the list](security.md#attacks)',
@@ -117,9 +119,11 @@ function others(): Fault[] {
     },
     {
       what:
-        'random operations of two cores at once on one PostgreSQL, from a seed that a failure ' +
-        'names',
-      count: `${callers} callers of each core, ${rounds} operations each`,
+        'random operations of several cores at once on one PostgreSQL, from a seed that a ' +
+        'failure names',
+      count:
+        `2 cores, and ${cores}; ${callers} callers of each core, ${rounds} operations each of ` +
+        'two cores, in all as many of more',
       fails: 'counters differ from rows, work is leased twice, a listener misses an event',
       command: `TABERN_TEST_ROUNDS=2000 ${whole(`test/${INTERLEAVED}`)}`,
     },

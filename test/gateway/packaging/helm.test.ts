@@ -65,7 +65,7 @@ type Container = {
   env: { name: string; value?: string }[];
   ports: { name: string; containerPort: number }[];
   volumeMounts: { name: string; mountPath: string }[];
-};
+} & Record<'startupProbe' | 'livenessProbe' | 'readinessProbe', { httpGet: object }>;
 type Pod = {
   containers: [Container];
   volumes: { name: string; secret?: { secretName: string; items?: { key: string }[] } }[];
@@ -91,6 +91,17 @@ function podOf(manifests: readonly Manifest[], role: string): Pod {
   };
   return spec.template.spec;
 }
+
+rendered('a process is alive by itself, whatever it waits for', () => {
+  const { manifests } = render(SHARED);
+  for (const role of ['core', 'gateway', 'runner']) {
+    const [{ startupProbe, livenessProbe, readinessProbe }] = podOf(manifests, role).containers;
+    const own = { path: '/healthz', port: 'metrics' };
+    equal([startupProbe.httpGet, livenessProbe.httpGet], [own, own], role);
+    const port = role === 'gateway' ? 'http' : 'metrics';
+    equal(readinessProbe.httpGet, { path: '/readyz', port }, role);
+  }
+});
 
 for (const [name, values] of Object.entries({ 'one core with SQLite': {}, 'the whole': SHARED })) {
   rendered(`Kubernetes accepts ${name}`, async () => {

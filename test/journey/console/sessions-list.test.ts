@@ -71,14 +71,15 @@ journey(
   async () => {
     const stack = await service.get();
     await using site = await startSite();
+    await using person = await openConsole(stack);
+    await logIn(person, stack);
+    const { page } = person;
+    await untilText(page, '.service', 'Chrome');
     const { session, browser, page: remote } = await startLive(stack, { keepAlive: true });
     await remote.goto(`${site.url}/rooms`);
     await remote.evaluate(`document.title = ${JSON.stringify(HOSTILE)}`);
     await paint(remote, LIME);
-    await using person = await openConsole(stack);
-    await logIn(person, stack);
-    const { page } = person;
-    // the overview shows no picture: none is captured
+    // the runner's next report; the overview shows no picture: none is captured
     await untilText(page, '.service', 'the last start worked');
     is(await captures(), 0);
     await page.goto(listUrl(stack));

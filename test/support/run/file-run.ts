@@ -34,6 +34,8 @@ export type FileRun = {
   limitMs: number;
   /** At the size of `--all`. */
   isWhole: boolean;
+  /** Its services have their roles apart. */
+  isSplit: boolean;
   /** Its temporary files are not in memory. */
   isOnDisk: boolean;
 };
@@ -42,6 +44,7 @@ export type FileRun = {
 export type FileResult = {
   file: string;
   isWhole: boolean;
+  isSplit: boolean;
   /** It is larger in a whole run. */
   isSized: boolean;
   passed: number;
@@ -71,7 +74,7 @@ export async function runFile(file: string, run: FileRun): Promise<FileResult> {
   const temporary = temporaryFiles(run.isOnDisk ? tmpdir() : memoryDirectory());
   const own = { NODE_COMPILE_CACHE: COMPILE_CACHE, TMPDIR: temporary.path };
   const child = spawn(process.execPath, [STRICT, file], {
-    env: { ...process.env, ...own, ...sizeEnv(run) },
+    env: { ...process.env, ...own, ...wayEnv(run) },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     detached: true,
   });
@@ -91,6 +94,7 @@ export async function runFile(file: string, run: FileRun): Promise<FileResult> {
   return {
     file,
     isWhole: run.isWhole,
+    isSplit: run.isSplit,
     isSized: report?.isSized ?? false,
     passed: report?.passed ?? 0,
     failed,
@@ -103,9 +107,12 @@ export async function runFile(file: string, run: FileRun): Promise<FileResult> {
   };
 }
 
-/** Read by test/support/whole.ts. */
-function sizeEnv({ isWhole }: FileRun): NodeJS.ProcessEnv {
-  return { TABERN_TEST_ALL: isWhole ? '1' : undefined };
+/** Read by test/support/whole.ts and test/support/service/serve.ts. */
+function wayEnv({ isWhole, isSplit }: FileRun): NodeJS.ProcessEnv {
+  return {
+    TABERN_TEST_ALL: isWhole ? '1' : undefined,
+    TABERN_TEST_TOPOLOGY: isSplit ? 'split' : undefined,
+  };
 }
 
 /**

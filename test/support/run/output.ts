@@ -75,7 +75,8 @@ function headline(result: FileResult): string {
   const { passed, failed, problems, skipped } = result;
   const tests = passed + failed === 1 ? 'test' : 'tests';
   const word = problems.length === 0 ? 'ok  ' : 'FAIL';
-  const line = `${word}  ${nameOf(result.file)}  ${passed + failed} ${tests}  ${times(result)}`;
+  const name = `${nameOf(result.file)}${result.isSplit ? ' (split)' : ''}`;
+  const line = `${word}  ${name}  ${passed + failed} ${tests}  ${times(result)}`;
   const left = skipped.map(({ name, reason }) => `\n      skipped: "${name}": ${reason}`);
   return line + left.join('');
 }
@@ -83,8 +84,8 @@ function headline(result: FileResult): string {
 /** The headline, what is wrong, and the command that runs the file alone in the same way. */
 function redLines(result: FileResult): string {
   const seed = SEED.exec(result.output)?.[1];
-  const all = result.isWhole ? '--all ' : '';
-  const command = `${seed ? `${seed} ` : ''}node test/run.ts ${all}${nameOf(result.file)}`;
+  const way = `${result.isWhole ? '--all ' : ''}${result.isSplit ? '--split ' : ''}`;
+  const command = `${seed ? `${seed} ` : ''}node test/run.ts ${way}${nameOf(result.file)}`;
   return [headline(result), ...result.problems, `alone: ${command}`].join('\n      ');
 }
 

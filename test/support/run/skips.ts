@@ -12,6 +12,8 @@ const LOOKS = 'its service begins with a stored data directory, of SQLite';
 const UPGRADE = '`tabern upgrade` replaces the program of `tabern serve`';
 const DRAIN = 'one signal drains the roles of `tabern serve`; apart, each is drained by itself';
 const CLOCK = 'it sets the clock of a process, and that of cores apart is PostgreSQL’s';
+const FIRST_KEY = 'cores apart are given their key by the tests, as by an operator';
+const CTRL_C = 'a terminal has all processes of `tabern serve`; apart, each has a supervisor';
 const METRICS = '`tabern serve` has the figures of all roles once; apart, each has its own';
 
 const LOCK = 'it is the file of SQLite that is locked and has a version';
@@ -37,6 +39,10 @@ const ONE_PROCESS: Reasons = {
   'journey/operations/upgrade/ends': { [ALL]: UPGRADE },
   'journey/operations/upgrade/load': { [ALL]: UPGRADE },
   'journey/operations/upgrade/postgres-tls': { [ALL]: UPGRADE },
+  start: {
+    'the first API key is printed at each start until it has been used': FIRST_KEY,
+    'a running invocation completes after Ctrl-C, a SIGINT to the process group': CTRL_C,
+  },
 };
 
 /** Of SQLite's own files: skipped where TABERN_TEST_DATABASE names another engine. */

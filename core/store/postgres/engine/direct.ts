@@ -39,6 +39,8 @@ export type Direct = AsyncDisposable & {
 
 export type DirectOptions = {
   connection: ConnectionOptions;
+  /** Has the URL. */
+  setting: string;
   /** Of this core: its own wakes are not repeated. */
   coreId: string;
   wakes: Wakes;
@@ -55,7 +57,7 @@ export async function openDirect(options: DirectOptions): Promise<Direct> {
   await line.look();
   const looking = periodically(LOOK_MS, () => line.look(), {
     log: options.log,
-    failure: 'the connection for wakes failed',
+    failure: `the connection for wakes, of ${options.setting}, failed`,
   });
   return {
     send: (topics) => line.add(topics),

@@ -2,7 +2,7 @@
  * Errors of PostgreSQL and of the connection to it, as the rest of core knows them. Details of the
  * server's errors are dropped: they contain values of rows.
  */
-import { ConfigError } from '../../../../proto/common/env.ts';
+import { AwayError, ConfigError } from '../../../../proto/common/env.ts';
 import { unknownOutcome } from '../../../../proto/rpc/connection-errors.ts';
 import { Fault } from '../../../../proto/rpc/errors.ts';
 
@@ -97,7 +97,7 @@ const REFUSED: readonly [code: RegExp, words: string][] = [
       'authorities',
   ],
 ];
-/** These pass without a change by the operator: the process may be started again. */
+/** These may pass without a change of the settings. */
 const PASSING: readonly [code: RegExp, words: string][] = [
   [/^53300/, 'names a server without a free connection: raise its max_connections'],
   [/^53100/, 'names a server whose disk is full: make room on it'],
@@ -118,7 +118,7 @@ export function startError(error: unknown, setting: string): unknown {
   const cause = withoutDetails(error);
   const [refused, passing] = [wordsIn(REFUSED), wordsIn(PASSING)];
   if (refused !== undefined) return new ConfigError(`${setting} ${refused} (${code})`, { cause });
-  if (passing !== undefined) return new Error(`${setting} ${passing} (${code})`, { cause });
+  if (passing !== undefined) return new AwayError(`${setting} ${passing} (${code})`, { cause });
   if (code === '' || !(cause instanceof Error)) return cause;
   return new Error(`${setting}: ${cause.message}`, { cause });
 }

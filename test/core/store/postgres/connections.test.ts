@@ -11,6 +11,7 @@ import { LOCKS } from '../../../../core/store/postgres/engine/locks.ts';
 import { openPostgres } from '../../../../core/store/server.ts';
 import type { Store } from '../../../../core/store/types.ts';
 import { openLog } from '../../../../proto/common/log.ts';
+import { must } from '../../../../proto/common/must.ts';
 import { openOnPostgres, urlOf } from '../../../support/engine.ts';
 import { faultOf } from '../../../support/fault.ts';
 import { until } from '../../../support/poll.ts';
@@ -59,8 +60,15 @@ async function withRole(role: string) {
   };
 }
 
-function open(options: { url: string; directUrl: string }) {
-  const log = openLog({ role: 'core', level: 'silent' });
+/** Ends the connections of the role, which gets no other one. */
+async function cutOff({ sql, name }: { sql: postgres.Sql; name: string }): Promise<void> {
+  await sql.unsafe(`ALTER ROLE ${name} NOLOGIN`);
+  await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${name}`;
+}
+
+function open(options: { url: string; directUrl: string }, logged: string[] = []) {
+  const error = (_: object, message: string) => void logged.push(message);
+  const log = Object.assign(openLog({ role: 'core', level: 'silent' }), { error });
   return openPostgres({ ...options, isPooled: false, durability: 'normal', log });
 }
 
@@ -94,12 +102,12 @@ if (hasPostgres()) {
 
   test('without the connection for wakes listeners are called at intervals', async () => {
     await using at = await withRole('wakes');
+    const logged: string[] = [];
     const [one, two] = [
-      await open({ url: at.url, directUrl: at.roleUrl }),
+      await open({ url: at.url, directUrl: at.roleUrl }, logged),
       await open({ url: at.url, directUrl: at.url }),
     ];
-    await at.sql.unsafe(`ALTER ROLE ${at.name} NOLOGIN`);
-    await at.sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${at.name}`;
+    await cutOff(at);
     const projectId = await projectIn(two);
     let woken = 0;
     one.onWake('revocations', () => {
@@ -110,8 +118,38 @@ if (hasPostgres()) {
     assert.equal(await listSessions(one, projectId), [], 'other operations go on');
     assert.ok(one.lineLostMs() > 0);
     assert.is(two.lineLostMs(), 0);
+    const said = 'the connection for wakes, of TABERN_DATABASE_DIRECT_URL, failed';
+    await until(() => logged.includes(said));
     await at.sql.unsafe(`ALTER ROLE ${at.name} LOGIN`);
     await until(() => one.lineLostMs() === 0);
+    await Promise.all([one.close(), two.close()]);
+  });
+
+  test('work whose wake was not sent is found by the interval of another core', async () => {
+    await using at = await withRole('unsent');
+    const [one, two] = [
+      await open({ url: at.url, directUrl: at.roleUrl }),
+      await open({ url: at.url, directUrl: at.url }),
+    ];
+    const projectId = await projectIn(one);
+    await two.registerRunner({ ...HOLDER, at: T0 });
+    await cutOff(at);
+    await until(() => one.lineLostMs() > 0);
+    const messages: string[] = [];
+    await at.sql.listen('tabern_wakes', (payload) => void messages.push(payload));
+    let calls = 0;
+    two.onWake('work:session', () => {
+      calls += 1;
+    });
+    const { id } = await one.createSession(newSession(projectId));
+    const before = calls;
+    await until(() => calls > before);
+    const work = await two.leaseWork({ ...LEASE, leaseIds: [newId()] });
+    assert.equal(
+      work.map((item) => item.id),
+      [id],
+    );
+    assert.equal(messages, []);
     await Promise.all([one.close(), two.close()]);
   });
 
@@ -194,6 +232,38 @@ if (hasPostgres()) {
     await store.close();
   });
 
+  test('eight cores at full use have a place left of those that PostgreSQL gives', async () => {
+    await using at = await withRole('eight');
+    await at.sql.unsafe(`ALTER ROLE ${at.name} CONNECTION LIMIT ${CONNECTIONS}`);
+    await using opened = new AsyncDisposableStack();
+    const cores: Store[] = [];
+    while (cores.length < CORES) {
+      const core = await open({ url: at.roleUrl, directUrl: at.roleUrl });
+      cores.push(opened.adopt(core, (store) => store.close()));
+    }
+    const projectId = await projectIn(must(cores[0], 'a core'));
+    await using holding = await programOn(at.url);
+    await holding.unsafe('BEGIN; LOCK TABLE runners IN ACCESS EXCLUSIVE MODE');
+    const registering = cores.flatMap((core, index) =>
+      Array.from({ length: CALLERS }, (_, caller) =>
+        core.registerRunner({ runnerId: `${index} ${caller}`, instanceId: '1', at: T0 }),
+      ),
+    );
+    const count = async (more = '') => {
+      const [row] = await at.sql.unsafe(`
+        SELECT COUNT(*)::INTEGER AS n FROM pg_stat_activity WHERE usename = '${at.name}'${more}`);
+      return row?.['n'];
+    };
+    await until(async () => (await count(" AND wait_event_type = 'Lock'")) === CORES * 11);
+    assert.is(await count(), CORES * 12, 'with those for wakes');
+    await using other = await programOn(at.roleUrl);
+    assert.equal([...(await other`SELECT 1 AS one`)], [{ one: 1 }], 'another program');
+    await holding.unsafe('COMMIT');
+    await Promise.all(registering);
+    for (const core of cores) assert.equal(await listSessions(core, projectId), []);
+    assert.is(cores.filter((core) => core.isLeader()).length, 1, 'leaders');
+  });
+
   test('a read that waits for a lock ends on the server, too', async () => {
     await using bench = await openBench(ENGINE);
     const projectId = await bench.project('p');
@@ -227,6 +297,12 @@ if (hasPostgres()) {
   });
 }
 
+const CORES = 8;
+/** Those of its default, 100, without the 3 of superusers. */
+const CONNECTIONS = 97;
+/** Of a core: more than its connections. */
+const CALLERS = 20;
+const LEASE = { ...HOLDER, kind: 'session', leaseMs: 15_000, at: T0 } as const;
 const RENEWAL = { ...HOLDER, leaseIds: [], leaseMs: 15_000, at: T0 };
 
 test.run();

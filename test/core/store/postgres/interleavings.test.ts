@@ -1,20 +1,26 @@
 /**
- * Two cores on one PostgreSQL run random operations at the same time. Afterwards counters are those
- * of the rows, no work was leased twice, no delivery was claimed twice, and a listener has read
- * every event. A failure names its seed; TABERN_TEST_SEED repeats it, TABERN_TEST_ROUNDS runs more.
+ * Two cores, and four or eight, run random operations on one PostgreSQL at the same time.
+ * Afterwards counters are those of the rows, no work was leased twice, no delivery was claimed
+ * twice, a listener has read every event, and one core is the leader. A failure names its seed;
+ * TABERN_TEST_SEED repeats it, TABERN_TEST_ROUNDS runs more.
  */
 import postgres from 'postgres';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '../../../../core/common/ids.ts';
 import type { Store } from '../../../../core/store/types.ts';
+import { must } from '../../../../proto/common/must.ts';
 import { Fault } from '../../../../proto/rpc/errors.ts';
 import { openOnPostgres, urlOf } from '../../../support/engine.ts';
 import { hasPostgres } from '../../../support/postgres.ts';
+import { sized } from '../../../support/whole.ts';
 import { type Bench, LEASE_MS, newSession, openBench, T0 } from '../engines.ts';
 
+/** Operations of a caller where there are two cores; of more cores, each has its part. */
 const ROUNDS = Number(process.env['TABERN_TEST_ROUNDS'] ?? '150');
 const SEED = Number(process.env['TABERN_TEST_SEED'] ?? Math.floor(Math.random() * 1e9));
+/** At once, and two in a further test. */
+const CORES = sized(4, 8);
 /** At once, on each core. */
 const CALLERS = 6;
 /** What an operation may answer under load. */
@@ -48,27 +54,46 @@ type World = {
 const test = suite('core/store/postgres/interleavings');
 
 if (hasPostgres()) {
-  test(`two cores keep the invariants (seed ${SEED})`, async () => {
-    const engine = { name: 'postgres', open: openOnPostgres };
-    await using bench = await openBench(engine);
-    const second = await openOnPostgres(bench.dir);
-    try {
+  for (const count of [2, CORES]) {
+    test(`${count} cores keep the invariants (seed ${SEED})`, async () => {
+      const engine = { name: 'postgres', open: openOnPostgres };
+      await using bench = await openBench(engine);
+      await using opened = new AsyncDisposableStack();
+      const cores = [bench.store];
+      while (cores.length < count) {
+        cores.push(opened.adopt(await openOnPostgres(bench.dir), (store) => store.close()));
+      }
       const world = await worldOf(bench);
-      const reading = await readEvents(second, world);
-      const callers = [bench.store, second].flatMap((store, core) =>
+      const reading = await readEvents(must(cores.at(-1), 'a core'), world);
+      const rounds = Math.ceil((2 * ROUNDS) / count);
+      const callers = cores.flatMap((store, core) =>
         Array.from({ length: CALLERS }, (_, index) =>
-          act({ store, core, world, random: randomOf(SEED + core * 100 + index) }),
+          act({ store, core, world, random: randomOf(SEED + core * 100 + index) }, rounds),
         ),
       );
       const ends = await Promise.allSettled(callers);
       const heard = await reading.finish();
       for (const end of ends) if (end.status === 'rejected') throw end.reason;
       assert.equal(world.doubles, [], 'leased or claimed twice');
+      assert.is(cores.filter((core) => core.isLeader()).length, 1, 'leaders');
       await invariants(await urlOf(bench.dir), heard);
-    } finally {
-      await second.close();
-    }
-  });
+      console.log(`${count} cores: ${describedIn(world)}, ${heard.length} events`);
+    });
+  }
+}
+
+/** That each kind of operation did something. */
+function describedIn({ sessions, invocations, leased, claimed }: World): string {
+  const counts = {
+    sessions: sessions.length,
+    invocations: invocations.length,
+    leases: leased.size,
+    deliveries: claimed.size,
+  };
+  for (const [name, count] of Object.entries(counts)) assert.ok(count > 0, name);
+  return Object.entries(counts)
+    .map(([name, count]) => `${count} ${name}`)
+    .join(', ');
 }
 
 async function worldOf(bench: Bench): Promise<World> {
@@ -87,7 +112,7 @@ async function worldOf(bench: Bench): Promise<World> {
 
 type Caller = { store: Store; core: number; world: World; random: () => number };
 
-async function act(caller: Caller): Promise<void> {
+async function act(caller: Caller, rounds: number): Promise<void> {
   const choices = [
     create,
     accept,
@@ -100,7 +125,7 @@ async function act(caller: Caller): Promise<void> {
     create,
     accept,
   ];
-  for (let round = 0; round < ROUNDS; round += 1) {
+  for (let round = 0; round < rounds; round += 1) {
     const choice = pick(choices, caller.random);
     try {
       await choice?.(caller);

@@ -81,6 +81,33 @@ async function expectRefused(rows: readonly Refused[]): Promise<void> {
   }
 }
 
+/** The status and the text; empty while nothing listens. */
+async function readiness(url: string): Promise<string> {
+  const answer = await fetch(`${url}/readyz`).catch(() => undefined);
+  return answer === undefined ? '' : `${answer.status} ${await answer.text()}`;
+}
+
+/** `tabern gateway` of the core with that data directory. */
+async function gatewayOf(data: string, token: string) {
+  const port = await freePort();
+  const metrics = `127.0.0.1:${await freePort()}`;
+  const { child, ended } = tabern(['gateway'], {
+    TABERN_DATA: `${data}-gateway`,
+    TABERN_CORE: `unix:${data}/core.sock`,
+    TABERN_GATEWAY_TOKEN: token,
+    TABERN_PORT: String(port),
+    TABERN_METRICS_LISTEN: metrics,
+  });
+  return {
+    metrics,
+    ready: () => readiness(`http://127.0.0.1:${port}`),
+    async close() {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
 /** Settings that are read, and refused. */
 const configOf = (env: Env) => () => readCoreConfig(env);
 
@@ -143,6 +170,12 @@ if (hasPostgres()) {
     await expectRefused([
       ...unusable(app, nowhere),
       [
+        'no such host',
+        settings(nowhere.replace('127.0.0.1', 'no..host')),
+        2,
+        /^TABERN_DATABASE_URL names a host that is not found \(ENOTFOUND\)$/m,
+      ],
+      [
         'an unknown parameter',
         settings(`${admin}?x_y=1`),
         2,
@@ -154,6 +187,42 @@ if (hasPostgres()) {
     assert.equal([code, out], [2, ''], err);
     assert.match(err, /^tabern: TABERN_DATABASE_URL has a user or a password/m);
     assert.not.match(err, /wrong|127\.0\.0\.1/);
+  });
+
+  test('a core waits for a database that does not answer yet, and says so', async () => {
+    await using app = await open();
+    const { cluster, as, settings } = app;
+    await cluster.stop();
+    const listen = `127.0.0.1:${await freePort()}`;
+    const url = as('service', '?sslmode=require');
+    const token = 'a-gateway-token-that-the-operator-has-set';
+    const env = settings(url, { TABERN_METRICS_LISTEN: listen, TABERN_GATEWAY_TOKEN: token });
+    const core = tabern(['core'], env);
+    const ready = () => readiness(`http://${listen}`);
+    const sentence = 'TABERN_DATABASE_URL names a server that does not answer: start it, or set';
+    await until(async () => (await ready()) === `503 ${sentence} its address (ECONNREFUSED).\n`);
+    const gateway = await gatewayOf(env.TABERN_DATA, token);
+    const silent = /^503 .*Not ready: core does not answer: set TABERN_CORE to its address, or/;
+    await until(async () => silent.test(await gateway.ready()));
+    for (const at of [listen, gateway.metrics]) {
+      assert.is((await fetch(`http://${at}/healthz`)).status, 200, 'it lives');
+    }
+    assert.is(core.child.exitCode, null);
+    await cluster.start();
+    await until(async () => (await ready()) === '200 ok\n');
+    await until(async () => /Not ready: No runner is registered\./.test(await gateway.ready()));
+    await gateway.close();
+    assert.match(core.said.out, /core\.sock/);
+    assert.is(core.said.err.split(sentence).length, 2, 'logged once');
+    assert.not.match(core.said.err, SECRET);
+    core.child.kill('SIGTERM');
+    assert.is((await core.ended).code, 0);
+    await cluster.stop();
+    const waiting = tabern(['core'], env);
+    await until(() => waiting.said.err.includes(sentence));
+    waiting.child.kill('SIGTERM');
+    const { code, out } = await waiting.ended;
+    assert.equal([code, out], [0, ''], 'a signal ends the wait');
   });
 
   test('TLS to the database is verified by TABERN_DATABASE_CA_FILE', async () => {
@@ -235,31 +304,20 @@ if (hasPostgres()) {
       TABERN_METRICS_LISTEN: listen,
     });
     await using core = await startCommand(env);
-    const ready = async () => {
-      const answer = await fetch(`http://${listen}/readyz`);
-      return `${answer.status} ${await answer.text()}`;
-    };
+    const ready = () => readiness(`http://${listen}`);
     const sentence = /^503 This machine’s clock is (59|60|61) s ahead of the database’s: set both/;
     assert.match(await ready(), sentence);
     assert.match(core.run.said.err, /this machine's clock is not the database's: set both by NTP/);
     const token = readFileSync(join(env.TABERN_DATA, 'keys/gateway.token'), 'utf8').trim();
-    const port = await freePort();
-    const gateway = tabern(['gateway'], {
-      TABERN_DATA: `${env.TABERN_DATA}-gateway`,
-      TABERN_CORE: `unix:${env.TABERN_DATA}/core.sock`,
-      TABERN_GATEWAY_TOKEN: token,
-      TABERN_PORT: String(port),
-    });
-    const look = () => fetch(`http://127.0.0.1:${port}/readyz`).then((it) => it.text());
-    await until(async () => /This machine’s clock is/.test(await look().catch(() => '')));
+    const gateway = await gatewayOf(env.TABERN_DATA, token);
+    await until(async () => /This machine’s clock is/.test(await gateway.ready()));
     writeFileSync(file, '-4000');
     core.run.child.kill('SIGUSR2');
     await until(async () => (await ready()).startsWith('200'));
     writeFileSync(file, '-6000');
     core.run.child.kill('SIGUSR2');
     await until(async () => /^503 .* (5|6|7) s behind/.test(await ready()));
-    gateway.child.kill('SIGTERM');
-    await gateway.ended;
+    await gateway.close();
   });
 }
 

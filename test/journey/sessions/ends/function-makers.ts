@@ -100,6 +100,7 @@ async function running({ stack, held }: Place, sessionCreateParams = {}): Promis
     response.end('whole');
     server.close();
   }).listen(0, '127.0.0.1');
+  server.unref(); // a check that fails leaves it
   await once(server, 'listening');
   const params = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
   const path = `/v1/functions/${held}/invoke`;

@@ -12,7 +12,7 @@ import { Bars, type Stack } from '../../parts/bars.tsx';
 import { FirstSession } from '../../parts/first.tsx';
 import { useKeys } from '../../parts/keys.tsx';
 import { lazy } from '../../parts/lazy.tsx';
-import { Failure, useLoad } from '../../parts/load.tsx';
+import { Failure, useAgain, useLoad } from '../../parts/load.tsx';
 import { State } from '../../parts/state.tsx';
 import { Foreign, Time } from '../../parts/text.tsx';
 import { Service } from './service.tsx';
@@ -43,6 +43,7 @@ const REASONS: Stack = [
 
 export function OverviewPage() {
   const { value, error, again } = useLoad<Overview>('/console/api/v1/overview', KINDS);
+  useAgain(again, true); // runners and the disk are told by no change
   const [isStarting, setStarting] = useState(false);
   useKeys([{ keys: 'n', does: 'start a session', run: () => setStarting(true) }]);
   return (
