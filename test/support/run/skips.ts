@@ -11,6 +11,7 @@ export const ALL = '*';
 const LOOKS = 'its service begins with a stored data directory, of SQLite';
 const UPGRADE = '`tabern upgrade` replaces the program of `tabern serve`';
 const DRAIN = 'one signal drains the roles of `tabern serve`; apart, each is drained by itself';
+const MOVE = 'it moves the file of SQLite to PostgreSQL';
 const CLOCK = 'it sets the clock of a process, and that of cores apart is PostgreSQL’s';
 const METRICS = '`tabern serve` has the figures of all roles once; apart, each has its own';
 
@@ -34,6 +35,7 @@ const ONE_PROCESS: Reasons = {
   'journey/operations/metrics': {
     'one response has the metrics of all roles, without ids, keys or addresses': METRICS,
   },
+  'journey/operations/move': { [ALL]: MOVE },
   'journey/operations/upgrade/ends': { [ALL]: UPGRADE },
   'journey/operations/upgrade/load': { [ALL]: UPGRADE },
   'journey/operations/upgrade/postgres-tls': { [ALL]: UPGRADE },
