@@ -1,8 +1,8 @@
 /**
  * `tabern move` of a whole service: one on SQLite and files answers requests, its directory is
  * moved to a PostgreSQL and a bucket, and the service on these answers them byte for byte.
- * `TABERN_TEST_MOVE_GB=2` grows the directory to that size before. Without test/run.ts, which prints
- * the output of red files only, it shows how long each step took.
+ * `TABERN_TEST_MOVE_GB=2` grows the directory to that size before. Without test/run.ts, which
+ * prints the output of red files only, it shows how long each step took.
  */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
