@@ -9,6 +9,7 @@ import { Checksum } from './tables.ts';
 const VALUES_MAX = 4_000;
 /** Bytes of one statement: a row may have megabytes. */
 const BYTES_MAX = 8 << 20;
+/** Rows of one answer, where they are small. */
 const FETCH_ROWS = 500;
 
 export type Copied = { name: string; rows: number; checksum: string };
@@ -22,9 +23,10 @@ export async function copyTables(tables: readonly MovedTable[], target: Target):
     const name = `"${table.name}"`;
     // The counters of triggers are tables that are copied as they are.
     await connection.command(`ALTER TABLE ${name} DISABLE TRIGGER USER`);
-    const wanted = await insertAll(table, target);
+    const { checksum: wanted, largest } = await insertAll(table, target);
     await connection.command(`ALTER TABLE ${name} ENABLE TRIGGER USER`);
-    const found = await checksumOf(table, connection);
+    const fetched = Math.max(1, Math.min(FETCH_ROWS, Math.floor(BYTES_MAX / largest)));
+    const found = await checksumOf(table, { connection, fetched });
     if (`${found}` !== `${wanted}`) {
       throw new Error(`${table.name} was not copied as it is: ${wanted}, and not ${found}`);
     }
@@ -35,8 +37,13 @@ export async function copyTables(tables: readonly MovedTable[], target: Target):
   return copied;
 }
 
-async function insertAll(table: MovedTable, target: Target): Promise<Checksum> {
+/** `largest`: the bytes of a row. */
+async function insertAll(
+  table: MovedTable,
+  target: Target,
+): Promise<{ checksum: Checksum; largest: number }> {
   const checksum = new Checksum();
+  let largest = 1;
   const rowsMax = Math.floor(VALUES_MAX / table.columns.length);
   let batch: unknown[][] = [];
   let bytes = 0;
@@ -51,11 +58,13 @@ async function insertAll(table: MovedTable, target: Target): Promise<Checksum> {
     const row = stored.map(storable);
     checksum.add(row);
     batch.push(row);
-    for (const value of row) bytes += sizeOf(value);
+    const size = row.reduce<number>((sum, value) => sum + sizeOf(value), 0);
+    largest = Math.max(largest, size);
+    bytes += size;
     if (batch.length >= rowsMax || bytes >= BYTES_MAX) await send();
   }
   await send();
-  return checksum;
+  return { checksum, largest };
 }
 
 function sizeOf(value: unknown): number {
@@ -71,15 +80,19 @@ async function insert(table: MovedTable, rows: unknown[][], connection: Connecti
   await connection.send(text, rows.flat());
 }
 
-async function checksumOf(table: MovedTable, connection: Connection): Promise<Checksum> {
+/** `fetched`: rows of one answer, which is in memory. */
+async function checksumOf(
+  table: MovedTable,
+  { connection, fetched }: { connection: Connection; fetched: number },
+): Promise<Checksum> {
   const checksum = new Checksum();
   await connection.command(
     `DECLARE moved NO SCROLL CURSOR FOR SELECT ${listOf(table)} FROM "${table.name}"`,
   );
   for (;;) {
-    const rows = await connection.command(`FETCH ${FETCH_ROWS} FROM moved`);
+    const rows = await connection.command(`FETCH ${fetched} FROM moved`);
     for (const row of rows) checksum.add(table.columns.map((column) => row[column]));
-    if (rows.length < FETCH_ROWS) break;
+    if (rows.length < fetched) break;
   }
   await connection.command('CLOSE moved');
   return checksum;

@@ -2,6 +2,8 @@
  * What the work of a runner costs the store each second: the renewal of its leases and a new part
  * of each log, as a call for each or as the runner's one report.
  */
+import { newId } from '../../../core/common/ids.ts';
+import type { NewRecording } from '../../../core/store/types/recordings.ts';
 import { must } from '../../../proto/common/must.ts';
 import { type Bench, HOLDER, LEASE_MS, T0 } from '../../core/store/engines.ts';
 
@@ -16,6 +18,7 @@ const ENTRIES = Buffer.alloc(300, 7);
 const LINE = { message: 'a line as programs print it', at: T0, level: 'log' };
 
 export type Worker = Pick<Bench, 'store'> & {
+  projectId: string;
   leaseIds: readonly string[];
   /** The number of the next line, and of the next chunk. */
   next: { line: number; chunk: number };
@@ -28,7 +31,7 @@ export async function openWorker(bench: Bench): Promise<Worker> {
   const work = await bench.lease('invocation', SESSIONS);
   const leaseIds = work.map(({ leaseId }) => leaseId);
   must(leaseIds[SESSIONS - 1], 'as many leases');
-  return { store: bench.store, leaseIds, next: { line: 0, chunk: 0 } };
+  return { store: bench.store, projectId, leaseIds, next: { line: 0, chunk: 0 } };
 }
 
 type Second = (worker: Worker) => Promise<unknown>;
@@ -58,20 +61,34 @@ const chunks: Second = ({ store, leaseIds, next }) => {
   );
 };
 
-const report: Second = ({ store, leaseIds, next }) => {
+/** A report with a line and a chunk of all work. */
+export function report(
+  { store, leaseIds, next }: Worker,
+  recordings: NewRecording[] = [],
+): ReturnType<Worker['store']['reportRunner']> {
   const [first, number] = [next.line++, next.chunk++];
   return store.reportRunner({
     ...RENEWAL,
     leaseIds: [...leaseIds],
     chunks: leaseIds.map((leaseId) => chunkOf(leaseId, number)),
     lines: leaseIds.map((leaseId) => ({ leaseId, first, lines: [LINE] })),
-    recordings: [],
+    recordings,
     chunksMaxBytes: 2 ** 40,
     logQuota: QUOTA,
     lineLimits: LINE_LIMITS,
-    recordingLimits: { quota: QUOTA, endedAfter: T0 },
+    recordingLimits: { quota: { ...QUOTA, kinds: ['RECORDING'] }, endedAfter: T0 },
   });
-};
+}
+
+/** A segment of each session's recording, of half a minute. */
+export function segments({ projectId, leaseIds }: Worker, number: number): NewRecording[] {
+  const times = { startMs: number * 30_000, endMs: (number + 1) * 30_000 };
+  const of = { projectId, kind: 'RECORDING', size: 450_000, sha256: 'aa', createdAt: T0 } as const;
+  const page = { pageId: 0, ...times, url: 'https://a.test/', complete: false };
+  return leaseIds.map((leaseId) => {
+    return { ...page, leaseId, parts: [{ number, ...times, blob: { ...of, id: newId() } }] };
+  });
+}
 
 /** What earlier versions do not have. */
 export const REPORT = 'renewal, line and chunk, one report';
@@ -85,5 +102,5 @@ export const SECONDS: Readonly<Record<string, Second>> = {
   'a chunk of its protocol log each': chunks,
   'renewal, line and chunk, by calls': (worker) =>
     Promise.all([renewals(worker), lines(worker), chunks(worker)]),
-  [REPORT]: report,
+  [REPORT]: (worker) => report(worker),
 };

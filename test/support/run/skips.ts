@@ -11,6 +11,7 @@ export const ALL = '*';
 const LOOKS = 'its service begins with a stored data directory, of SQLite';
 const UPGRADE = '`tabern upgrade` replaces the program of `tabern serve`';
 const DRAIN = 'one signal drains the roles of `tabern serve`; apart, each is drained by itself';
+const MOVE = 'it moves the file of SQLite to PostgreSQL';
 const CLOCK = 'it sets the clock of a process, and that of cores apart is PostgreSQL’s';
 const FIRST_KEY = 'cores apart are given their key by the tests, as by an operator';
 const CTRL_C = 'a terminal has all processes of `tabern serve`; apart, each has a supervisor';
@@ -36,6 +37,7 @@ const ONE_PROCESS: Reasons = {
   'journey/operations/metrics': {
     'one response has the metrics of all roles, without ids, keys or addresses': METRICS,
   },
+  'journey/operations/move': { [ALL]: MOVE },
   'journey/operations/upgrade/ends': { [ALL]: UPGRADE },
   'journey/operations/upgrade/load': { [ALL]: UPGRADE },
   'journey/operations/upgrade/postgres-tls': { [ALL]: UPGRADE },

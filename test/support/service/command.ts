@@ -18,14 +18,18 @@ export type Run = {
 };
 
 /** Without the tester's TABERN_* variables, except those given. */
-export function tabern(argv: readonly string[], env: Record<string, string> = {}): Run {
+export function tabern(
+  argv: readonly string[],
+  env: Record<string, string> = {},
+  limitMs = LIMIT_MS,
+): Run {
   const { PATH = '', HOME = '' } = process.env;
   const own = ['serve', 'core'].includes(argv[0] ?? '') ? NOTHING_IN_ADVANCE : {};
   const child = spawn(process.execPath, [BIN, ...argv], {
     cwd: '/',
     env: { PATH, HOME, ...moduleCacheEnv(), ...own, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
-    signal: AbortSignal.timeout(LIMIT_MS),
+    signal: AbortSignal.timeout(limitMs),
     killSignal: 'SIGKILL',
   });
   const said = { out: '', err: '' };
@@ -39,11 +43,12 @@ export function tabern(argv: readonly string[], env: Record<string, string> = {}
   return { child, said, ended };
 }
 
-/** A core on that directory, ready; ended with the scope. */
+/** A core on that directory, ready; ended with the scope, after `limitMs` at the latest. */
 export async function startCore(
   env: Record<string, string>,
+  limitMs = LIMIT_MS,
 ): Promise<AsyncDisposable & { run: Run }> {
-  const run = tabern(['core'], env);
+  const run = tabern(['core'], env, limitMs);
   await until(() => {
     if (run.child.exitCode !== null) throw new Error(run.said.err);
     return /core\.sock\b/.test(run.said.out);

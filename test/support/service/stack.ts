@@ -78,8 +78,11 @@ export type Stack = {
   runnerPid(jobId?: string): Promise<number>;
   /** Ends the service by a signal and waits until it has ended. */
   kill(signal?: NodeJS.Signals): Promise<void>;
-  /** Stops the service with SIGTERM when it runs, and starts it again on the same data. */
-  restart(): Promise<void>;
+  /**
+   * Stops the service with SIGTERM when it runs, and starts it again on the same data. `more`:
+   * variables from then on.
+   */
+  restart(more?: Record<string, string>): Promise<void>;
   /** The output of the service, over all its starts. */
   logs(): string;
   /** Leftovers of ended services: one line each. */
@@ -98,7 +101,7 @@ export async function boot(options: BootOptions = {}): Promise<Stack> {
   const { preload, command = ownCommand(preload) } = options;
   const tempPath = join(dir.path, 'tmp');
   mkdirSync(tempPath);
-  const env = variables({ dataDir, tempPath, port, apiKey }, options);
+  let env = variables({ dataDir, tempPath, port, apiKey }, options);
   const stored = openStored({ dataDir, isApart: isApart(command), env });
   const own = addressOf(env);
   const { url } = options.isDirect ? { url: own } : cleanup.use(await openJudged(own));
@@ -139,8 +142,9 @@ export async function boot(options: BootOptions = {}): Promise<Stack> {
     pidsOf: (role) => until(() => pidsOf(service.pid, role, isApart(command)), STOP_LIMIT_MS),
     runnerPid: (jobId) => runnerPid(service.pid, isApart(command) ? stored : undefined, jobId),
     kill: (signal = 'SIGKILL') => end(signal),
-    async restart() {
+    async restart(more = {}) {
       await end('SIGTERM');
+      env = { ...env, ...more };
       service = await startService(env, command);
       isUp = true;
     },

@@ -3,7 +3,9 @@ import postgres from 'postgres';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { moveDatabase } from '../../../../core/store/move/move.ts';
+import { Connection } from '../../../../core/store/postgres/engine/connection.ts';
 import { ConfigError } from '../../../../proto/common/env.ts';
+import { openWorker, SESSIONS } from '../../../bench/support/store-seconds.ts';
 import { openOnPostgres, urlOf } from '../../../support/engine.ts';
 import { hasPostgres } from '../../../support/postgres.ts';
 import { tempDirectory } from '../../../support/temp.ts';
@@ -28,6 +30,31 @@ async function fill(bench: Bench) {
   await deliver();
   await bench.accept(projectId, fn);
   return { projectId, id };
+}
+
+/** In bytes: the largest chunk of a log, and what a move may have in memory of one answer. */
+const [CHUNK_BYTES, ANSWER_MAX_BYTES] = [1 << 20, 8 << 20];
+
+/** The chunks in answers of PostgreSQL, from now on. */
+function watchAnswers() {
+  const { command } = Connection.prototype;
+  const seen = {
+    bytes: 0,
+    largest: 0,
+    [Symbol.dispose]() {
+      Connection.prototype.command = command;
+    },
+  };
+  Connection.prototype.command = async function (...args) {
+    const rows = await command.apply(this, args);
+    const bytes = rows.reduce((sum, { entries }) => {
+      return sum + (entries instanceof Uint8Array ? entries.length : 0);
+    }, 0);
+    seen.bytes += bytes;
+    seen.largest = Math.max(seen.largest, bytes);
+    return rows;
+  };
+  return seen;
 }
 
 for (const engine of hasPostgres() ? sqlite : []) {
@@ -72,6 +99,23 @@ for (const engine of hasPostgres() ? sqlite : []) {
     } finally {
       await store.close();
     }
+  });
+
+  test('large rows are read back some at a time', async () => {
+    await using bench = await openBench(engine);
+    const worker = await openWorker(bench);
+    const entries = Buffer.alloc(CHUNK_BYTES, 7);
+    const limits = { maxBytes: 2 ** 40, within: { kinds: [], maxBytes: 2 ** 40 }, endedAfter: T0 };
+    for (const leaseId of worker.leaseIds) {
+      const chunk = { leaseId, number: 0, entries, count: 1, size: CHUNK_BYTES };
+      await bench.store.appendSessionLog({ ...chunk, ...limits, at: T0 });
+    }
+    await bench.store.close();
+    await using target = tempDirectory();
+    using answers = watchAnswers();
+    await moveDatabase({ dir: bench.dir, url: await urlOf(target.path) }, options());
+    assert.is(answers.bytes, SESSIONS * CHUNK_BYTES, 'all are compared');
+    assert.ok(answers.largest <= ANSWER_MAX_BYTES, String(answers.largest));
   });
 
   test('a database with data, and a directory in use, are refused', async () => {

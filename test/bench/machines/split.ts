@@ -1,21 +1,21 @@
 /**
- * `node test/bench/split.ts [runs]`: the time from the creation of a session until its first CDP
- * answer through roles apart (support/service/apart/split.ts: two cores with mTLS on PostgreSQL and
- * a bucket, two gateways, three runners with TLS, and a front before cores and gateways), beside
- * `tabern serve` in the same run. Read the ratio; the bar is 2x.
+ * `node test/bench/machines/split.ts [runs]`: the time from the creation of a session until its
+ * first CDP answer through roles apart (support/service/apart/split.ts: two cores with mTLS on
+ * PostgreSQL and a bucket, two gateways, three runners with TLS, and a front before cores and
+ * gateways), beside `tabern serve` in the same run. Read the ratio; the bar is 2x.
  */
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { WebSocket } from 'ws';
-import { until } from '../support/poll.ts';
-import { boot, type Stack } from '../support/service/stack.ts';
-import { show } from './support/figures.ts';
-import { settled } from './support/settled.ts';
+import { until } from '../../support/poll.ts';
+import { boot, type Stack } from '../../support/service/stack.ts';
+import { show } from '../support/figures.ts';
+import { settled } from '../support/settled.ts';
 
 const RUNS = Number(process.argv[2] ?? 15);
 /** Until the service's own code is compiled, in both runners. */
 const WARM_UP_RUNS = 20;
-const SPLIT = fileURLToPath(new URL('../support/service/apart/split.ts', import.meta.url));
+const SPLIT = fileURLToPath(new URL('../../support/service/apart/split.ts', import.meta.url));
 const OPTIONS = {
   env: {
     TABERN_SESSION_GRACE_MS: '0',
