@@ -210,7 +210,7 @@ const OF_SESSION = {
   startSession: 2,
   renewLeases: 2,
   appendSessionLog: 2,
-  reportRunner: 3,
+  reportRunner: 2,
   completeSession: 2,
 };
 const OF_INVOCATION = {
