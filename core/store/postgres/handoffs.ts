@@ -1,10 +1,11 @@
 /** Handoffs in PostgreSQL. Their rules: core/store/operations/sessions/handoffs.ts. */
 import type { HandoffStatements } from '../operations/sessions/handoffs.ts';
-import type { HandoffOps } from '../types/sessions.ts';
+import type { HandoffOps, HandoffRow } from '../types/sessions.ts';
 import { statements } from './engine/statements.ts';
-import type { InReads } from './engine/steps.ts';
+import { found, type InReads } from './engine/steps.ts';
 import type { Tx } from './engine/transaction.ts';
 import { SESSION_OF_LEASE } from './session-sql.ts';
+import { rowsBefore } from './work/before.ts';
 import { sessionStatements } from './work/sessions.ts';
 
 const HANDOFF = `id, project_id AS "projectId", session_id AS "sessionId", status, instructions,
@@ -13,6 +14,9 @@ const OWNED = 'id = @id AND session_id = @sessionId AND project_id = @projectId'
 
 export function handoffStatements(tx: Tx): HandoffStatements {
   const { row, returned, value, values, number } = statements(tx);
+  const expireOf = row<[object], HandoffRow>(`
+    UPDATE handoffs SET status = 'EXPIRED', ended_at = @at
+    WHERE session_id = @sessionId AND status = 'PENDING' RETURNING ${HANDOFF}`);
   return {
     insert: returned(`
       INSERT INTO handoffs (id, project_id, session_id, status, instructions, key_id, created_at,
@@ -28,9 +32,10 @@ export function handoffStatements(tx: Tx): HandoffStatements {
       UPDATE handoffs SET status = @status, ended_at = @at
       WHERE id = @id AND status = 'PENDING' RETURNING ${HANDOFF}`),
     // Index handoffs_by_session.
-    expireOf: row(`
-      UPDATE handoffs SET status = 'EXPIRED', ended_at = @at
-      WHERE session_id = @sessionId AND status = 'PENDING' RETURNING ${HANDOFF}`),
+    expireOf(wanted) {
+      const session = rowsBefore(tx).sessions.get(wanted.sessionId);
+      return session?.hasHandoff === false ? found(undefined) : expireOf(wanted);
+    },
     // Index handoffs_pending.
     due: values(`
       SELECT id FROM handoffs WHERE status = 'PENDING' AND expires_at <= @at

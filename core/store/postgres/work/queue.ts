@@ -1,13 +1,17 @@
 /**
  * The queue in PostgreSQL: a row of `jobs` for each piece of work, and the counters in `queues`.
  */
-import type { HeldJob, LeasedJob, QueueRow, QueueStatements } from '../../operations/queue.ts';
+import type { LeasedJob, QueueRow, QueueStatements } from '../../operations/queue.ts';
 import type { Steps } from '../../operations/steps.ts';
 import type { WorkKind } from '../../types/leases.ts';
 import { statements } from '../engine/statements.ts';
 import { mapped } from '../engine/steps.ts';
 import type { Tx } from '../engine/transaction.ts';
+import { IS_WHOLE } from '../session-sql.ts';
 import { receivers, withReceivers } from '../webhooks/receivers.ts';
+import { type HeldRow, remembered } from './before.ts';
+import { CHANGED_COLUMNS } from './invocations.ts';
+import { LISTED_COLUMNS } from './session-rows.ts';
 
 export const JOB_COLUMNS = `id, kind, project_id AS "projectId", state, lease_id AS "leaseId",
   lease_until AS "leaseUntil", expires_at AS "expiresAt", released_at AS "releasedAt", traceparent`;
@@ -23,13 +27,39 @@ export const WAITS = `(CASE kind
     WHEN 'build' THEN (SELECT status FROM builds WHERE builds.id = jobs.id)
     ELSE (SELECT status FROM sessions WHERE sessions.id = jobs.id) END) = 'PENDING'`;
 
-/** Of a job under a lease: with who receives the events of its transitions. */
-export const HELD_COLUMNS = `${JOB_COLUMNS}, ${SESSION}, ${receivers('jobs.project_id')},
-  (CASE kind
-    WHEN 'invocation' THEN
-      (SELECT status = 'PENDING' FROM invocations WHERE invocations.id = jobs.id)
-    WHEN 'build' THEN (SELECT status = 'PENDING' FROM builds WHERE builds.id = jobs.id)
-    ELSE FALSE END)::INTEGER AS "isPending"`;
+/** Of a locked job: its work, and who receives the events of its transitions (before.ts). */
+const heldColumns = (invocation: string, session: string) => `
+  ${JOB_COLUMNS}, ${SESSION}, ${receivers('jobs.project_id')},
+  (kind = 'build' AND EXISTS (
+    SELECT 1 FROM builds WHERE builds.id = jobs.id AND status = 'PENDING')) AS "isPendingBuild",
+  ${invocation} AS invocation, ${session} AS session`;
+
+const invocationWhere = (condition: string) => `
+  (SELECT row_to_json(one) FROM (
+    SELECT ${CHANGED_COLUMNS} FROM invocations WHERE ${condition}) AS one)`;
+
+const sessionWhere = (condition: string) => `
+  (SELECT row_to_json(one) FROM (
+    SELECT ${LISTED_COLUMNS}, timeout_ms AS "timeoutMs", ${IS_WHOLE} AS "isWhole",
+      EXISTS (SELECT 1 FROM handoffs
+        WHERE session_id = sessions.id AND handoffs.status = 'PENDING') AS "hasHandoff"
+    FROM sessions WHERE ${condition}) AS one)`;
+
+const HELD_COLUMNS = heldColumns(
+  invocationWhere('invocations.id = jobs.id'),
+  sessionWhere(`id = COALESCE(
+    (SELECT session_id FROM invocations WHERE invocations.id = jobs.id), jobs.id)`),
+);
+
+/**
+ * A renewal changes only work that is PENDING. The job was locked by an earlier statement. Its
+ * session is not: what else may change of it are its labels, and an event may show those of before.
+ */
+export const RENEWED_COLUMNS = heldColumns(
+  invocationWhere(`kind = 'invocation' AND invocations.id = jobs.id AND status = 'PENDING'`),
+  sessionWhere(`kind = 'invocation' AND id = (
+    SELECT session_id FROM invocations WHERE invocations.id = jobs.id AND status = 'PENDING')`),
+);
 
 /** Locks the counters of a project and kind, before a rule reads them. */
 export function queueLock(tx: Tx): (kind: WorkKind, projectId: string) => void {
@@ -53,10 +83,16 @@ export function queueStatements(tx: Tx): QueueStatements {
 
 function jobStatements(tx: Tx) {
   const { row, write, changed } = statements(tx);
-  const remembered = withReceivers<HeldJob>(tx);
-  const byLease = row<[string], Parameters<typeof remembered>[0]>(
-    `SELECT ${HELD_COLUMNS} FROM jobs WHERE lease_id = ? FOR UPDATE`,
-  );
+  // What is read with a lock is as old as the statement, which may have waited.
+  const lock = write<[string]>(`
+    WITH job AS (SELECT id FROM jobs WHERE lease_id = ? FOR UPDATE)
+    SELECT 1 FROM sessions WHERE id = (
+      SELECT COALESCE((SELECT session_id FROM invocations WHERE invocations.id = job.id), job.id)
+      FROM job)
+    FOR NO KEY UPDATE`);
+  const held = row<[string], HeldRow>(`
+    SELECT ${HELD_COLUMNS} FROM jobs WHERE lease_id = ?`);
+  const remember = remembered(tx);
   return {
     insert: write(`
       INSERT INTO jobs (id, kind, project_id, state, expires_at, traceparent, created_at)
@@ -64,7 +100,10 @@ function jobStatements(tx: Tx) {
     setExpiry: write('UPDATE jobs SET expires_at = @expiresAt WHERE id = @id'),
     find: row(`SELECT ${JOB_COLUMNS} FROM jobs WHERE id = ? FOR UPDATE`),
     // Index jobs_by_lease.
-    findByLease: (leaseId) => mapped(byLease(leaseId), (job) => job && remembered(job)),
+    findByLease(leaseId) {
+      lock(leaseId);
+      return mapped(held(leaseId), (job) => job && remember(job));
+    },
     release: changed(`
       UPDATE jobs SET released_at = @at, expires_at = LEAST(expires_at, @endBy)
       WHERE id = @id AND released_at IS NULL`),
