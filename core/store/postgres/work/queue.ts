@@ -1,8 +1,7 @@
 /**
  * The queue in PostgreSQL: a row of `jobs` for each piece of work, and the counters in `queues`.
  */
-import type { LeasedJob, QueueRow, QueueStatements } from '../../operations/queue.ts';
-import type { Steps } from '../../operations/steps.ts';
+import type { QueueRow, QueueStatements } from '../../operations/queue.ts';
 import type { WorkKind } from '../../types/leases.ts';
 import { statements } from '../engine/statements.ts';
 import { mapped } from '../engine/steps.ts';
@@ -17,7 +16,7 @@ export const JOB_COLUMNS = `id, kind, project_id AS "projectId", state, lease_id
   lease_until AS "leaseUntil", expires_at AS "expiresAt", released_at AS "releasedAt", traceparent`;
 
 /** Of a job whose columns are read: the session of its work. */
-const SESSION = `CASE kind WHEN 'session' THEN jobs.id WHEN 'invocation' THEN
+export const SESSION = `CASE kind WHEN 'session' THEN jobs.id WHEN 'invocation' THEN
     (SELECT session_id FROM invocations WHERE invocations.id = jobs.id) END AS "sessionId"`;
 
 /** Of a job under a lease: its work is PENDING. */
@@ -72,13 +71,9 @@ export function queueLock(tx: Tx): (kind: WorkKind, projectId: string) => void {
   };
 }
 
-export function queueStatements(tx: Tx): QueueStatements {
-  return {
-    ...jobStatements(tx),
-    ...counterStatements(tx),
-    ...leaseStatement(tx),
-    ...runnerStatements(tx),
-  };
+/** The others are those of lease-jobs.ts. */
+export function queueStatements(tx: Tx) {
+  return { ...jobStatements(tx), ...counterStatements(tx) };
 }
 
 function jobStatements(tx: Tx) {
@@ -118,7 +113,7 @@ function jobStatements(tx: Tx) {
 /** Counters that the running operation has locked. */
 const LOCKED = {};
 
-function lockedQueues(tx: Tx): Set<string> {
+export function lockedQueues(tx: Tx): Set<string> {
   return tx.memory(LOCKED, () => new Set<string>());
 }
 
@@ -150,89 +145,5 @@ function counterStatements(tx: Tx) {
     },
     // Index queues_waiting.
     hasReady: exists('SELECT 1 FROM queues WHERE kind = ? AND ready > 0 LIMIT 1'),
-  } satisfies Partial<QueueStatements>;
-}
-
-/** Of a queue whose project may have a further job. */
-const HAS_WORK = 'kind = @kind AND ready > 0 AND running < cap AND running <= @mayHold::BIGINT';
-/** Counters that nobody holds. */
-const FREE = `
-  SELECT project_id FROM queues WHERE ${HAS_WORK} ORDER BY vtime LIMIT 1 FOR UPDATE SKIP LOCKED`;
-/** Waits for the first ones; none when they have changed meanwhile, but their lock is kept. */
-const FIRST = `
-  SELECT project_id FROM queues
-  WHERE ${HAS_WORK}
-    AND project_id = (SELECT project_id FROM queues WHERE ${HAS_WORK} ORDER BY vtime LIMIT 1)
-  FOR UPDATE`;
-
-/** Indexes queues_next and jobs_ready. `project`: the statement that locks a project's counters. */
-const lease = (project: string) => `
-  WITH project AS (${project}),
-  leased AS (
-    UPDATE jobs SET state = 'running', runner_id = @runnerId, instance_id = @instanceId,
-      lease_id = @leaseId, lease_until = @leaseUntil
-    WHERE id = (SELECT id FROM jobs
-      WHERE kind = @kind AND project_id = (SELECT project_id FROM project) AND state = 'ready'
-      ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)
-    RETURNING ${JOB_COLUMNS}, ${SESSION}),
-  waiting AS (
-    SELECT COALESCE(SUM(ready), 0) AS count FROM (
-      SELECT ready FROM queues WHERE ${HAS_WORK} LIMIT 2) AS queue)
-  SELECT leased.*, (SELECT project_id FROM project) AS "lockedId",
-    (SELECT count FROM waiting) > (leased.id IS NOT NULL)::INTEGER AS "hasMore"
-  FROM (VALUES (1)) AS always LEFT JOIN leased ON TRUE`;
-
-function leaseStatement(tx: Tx): Pick<QueueStatements, 'lease'> {
-  const { returned, write } = statements(tx);
-  type Next = LeasedJob & { lockedId: string | null; hasMore: boolean };
-  const free = returned<[object], Next>(lease(FREE));
-  const first = returned<[object], Next>(lease(FIRST));
-  const mark = write<[]>('SAVEPOINT waiting');
-  const unlock = write<[]>('ROLLBACK TO SAVEPOINT waiting');
-
-  /**
-   * Holds the counters of one project at a time: who locks several does it in another order. Each
-   * further round follows another operation's commit.
-   */
-  function* afterOthers(wanted: object): Steps<Next> {
-    mark();
-    for (;;) {
-      const found = yield* first(wanted);
-      if (found.lockedId !== null || !found.hasMore) return found;
-      unlock();
-    }
-  }
-
-  return {
-    /**
-     * Waits for counters that another operation holds only where no others are free, and never
-     * while it holds some: two such operations would wait for each other.
-     */
-    *lease(wanted) {
-      const now = yield* free(wanted);
-      const mayWait = now.lockedId === null && lockedQueues(tx).size === 0;
-      const next = now.hasMore && mayWait ? yield* afterOthers(wanted) : now;
-      // It has found the jobs that waited before it held the counters; others have leased those.
-      const isLate = next.id === null && next.lockedId !== null;
-      const { lockedId, hasMore, ...job } = isLate ? yield* free(wanted) : next;
-      if (lockedId !== null) lockedQueues(tx).add(wanted.kind + lockedId);
-      return { job: job.id === null ? undefined : job, hasMore };
-    },
-  };
-}
-
-function runnerStatements(tx: Tx) {
-  const { row, number, exists } = statements(tx);
-  return {
-    // Index jobs_by_runner.
-    heldBy: number(`
-      SELECT COUNT(*) FROM jobs WHERE runner_id = ? AND kind = ? AND state = 'running'`),
-    haveSeveralProjectsKeys: exists(`
-      SELECT 1 FROM api_keys WHERE revoked_at IS NULL AND project_id <>
-        (SELECT project_id FROM api_keys WHERE revoked_at IS NULL LIMIT 1)
-      LIMIT 1`),
-    instance: row(`
-      SELECT drained_at AS "drainedAt" FROM runners
-      WHERE id = @runnerId AND instance_id = @instanceId`),
   } satisfies Partial<QueueStatements>;
 }

@@ -206,9 +206,9 @@ async function deliveryCounts({ bench, projectId }: Fixture) {
 
 /** Two round trips: what decides is read, then all is written and committed. */
 const OF_SESSION = {
-  'leaseWork without work': 3,
+  'leaseWork without work': 2,
   createSession: 2,
-  leaseWork: 3,
+  leaseWork: 2,
   startSession: 2,
   renewLeases: 2,
   appendSessionLog: 2,
@@ -217,7 +217,7 @@ const OF_SESSION = {
 };
 const OF_INVOCATION = {
   acceptInvocation: 2,
-  leaseWork: 3,
+  leaseWork: 2,
   renewLeases: 2,
   'renewLeases again': 2,
   completeInvocation: 2,
@@ -248,6 +248,33 @@ if (hasPostgres()) {
     await bench.store.listen({ projectId: fixture.projectId, until: T0 + 60_000 });
     assert.equal(await sessionCounts(fixture, 0), OF_SESSION);
     assert.equal(await invocationCounts(fixture), OF_INVOCATION);
+  });
+
+  test('the last places of a runner, which are reserved', async () => {
+    await using bench = await openBench(engine);
+    const { store } = bench;
+    const { counts, count } = openCounts();
+    const tenants = [await bench.project('one'), await bench.project('two')];
+    for (const projectId of tenants) {
+      const id = newId();
+      await store.addApiKey({ hash: Buffer.from(id), projectId, publicId: id, name: id, at: T0 });
+    }
+    const [one, two] = tenants as [string, string];
+    const lease = () => {
+      const wanted = { ...renewal, kind: 'session' as const, leaseIds: [newId()], places: 2 };
+      return store.leaseWork(wanted);
+    };
+    for (const projectId of [one, one]) await store.createSession(session(projectId));
+    await count('the first', lease);
+    assert.equal(await count('to the project that holds it', lease), []);
+    await store.createSession(session(two));
+    const leased = await count('to the other one', lease);
+    assert.equal(
+      leased.map(({ projectId }) => projectId),
+      [two],
+    );
+    const expected = { 'the first': 2, 'to the project that holds it': 2, 'to the other one': 2 };
+    assert.equal(counts, expected);
   });
 
   test('a statement that fails beside the commit undoes its operation', async () => {
