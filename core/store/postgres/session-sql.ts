@@ -1,5 +1,10 @@
 /** Statements about sessions that several files need. */
 
+/** Columns of handoffs. */
+export const HANDOFF = `id, project_id AS "projectId", session_id AS "sessionId", status,
+  instructions, key_id AS "keyId", created_at AS "createdAt", expires_at AS "expiresAt",
+  ended_at AS "endedAt"`;
+
 /** Whether the session has recordings, all of them complete. */
 export const IS_WHOLE = `(EXISTS (SELECT 1 FROM recordings WHERE session_id = sessions.id)
     AND NOT EXISTS (

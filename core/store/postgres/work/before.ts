@@ -5,7 +5,7 @@
  */
 import type { ChangedInvocation } from '../../operations/invocations.ts';
 import type { HeldJob } from '../../operations/queue.ts';
-import type { ListedSession } from '../../types/sessions.ts';
+import type { HandoffRow, ListedSession } from '../../types/sessions.ts';
 import type { Tx } from '../engine/transaction.ts';
 import { type Receivers, receiversOf } from '../webhooks/receivers.ts';
 import { listed, type Stored } from './session-rows.ts';
@@ -15,7 +15,8 @@ type SessionFacts = {
   timeoutMs: number | null;
   /** It has recordings, all of them complete. */
   isWhole: boolean;
-  hasHandoff: boolean;
+  /** The pending one, locked. */
+  handoff: HandoffRow | null;
 };
 
 /** A held job with the rows of its work. */
@@ -51,8 +52,8 @@ export function remembered(tx: Tx): (row: HeldRow) => HeldJob {
     receiversOf(tx).set(job.projectId, { webhooks, heardUntil });
     const before = rowsBefore(tx);
     if (session !== null) {
-      const { timeoutMs, isWhole, hasHandoff, ...stored } = session;
-      const facts = { timeoutMs, isWhole, hasHandoff };
+      const { timeoutMs, isWhole, handoff, ...stored } = session;
+      const facts = { timeoutMs, isWhole, handoff };
       before.sessions.set(session.id, { row: listed<ListedSession>(stored), ...facts });
       if (job.leaseId !== null) before.sessionIds.set(job.leaseId, session.id);
     }

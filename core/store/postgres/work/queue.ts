@@ -6,7 +6,7 @@ import type { WorkKind } from '../../types/leases.ts';
 import { statements } from '../engine/statements.ts';
 import { mapped } from '../engine/steps.ts';
 import type { Tx } from '../engine/transaction.ts';
-import { IS_WHOLE } from '../session-sql.ts';
+import { HANDOFF, IS_WHOLE } from '../session-sql.ts';
 import { receivers, withReceivers } from '../webhooks/receivers.ts';
 import { type HeldRow, remembered } from './before.ts';
 import { CHANGED_COLUMNS } from './invocations.ts';
@@ -40,8 +40,8 @@ const invocationWhere = (condition: string) => `
 const sessionWhere = (condition: string) => `
   (SELECT row_to_json(one) FROM (
     SELECT ${LISTED_COLUMNS}, timeout_ms AS "timeoutMs", ${IS_WHOLE} AS "isWhole",
-      EXISTS (SELECT 1 FROM handoffs
-        WHERE session_id = sessions.id AND handoffs.status = 'PENDING') AS "hasHandoff"
+      (SELECT row_to_json(pending) FROM (SELECT ${HANDOFF} FROM handoffs
+        WHERE session_id = sessions.id AND status = 'PENDING' FOR UPDATE) AS pending) AS handoff
     FROM sessions WHERE ${condition}) AS one)`;
 
 const HELD_COLUMNS = heldColumns(

@@ -132,7 +132,7 @@ async function sessionCounts({ bench, projectId }: Fixture, places: number) {
   const kind = 'session' as const;
   const wanted = { ...renewal, kind, leaseIds: [leaseId, newId()], places };
   await count('leaseWork without work', () => store.leaseWork(wanted));
-  await count('createSession', () => store.createSession(session(projectId)));
+  const created = await count('createSession', () => store.createSession(session(projectId)));
   await count('leaseWork', () => store.leaseWork(wanted));
   await count('startSession', () => store.startSession({ leaseId, startedAt: T0, at: T0 }));
   await count('renewLeases', () => store.renewLeases({ ...renewal, leaseIds: [leaseId] }));
@@ -152,6 +152,9 @@ async function sessionCounts({ bench, projectId }: Fixture, places: number) {
       recordingLimits: { endedAfter: 0, quota: within },
     }),
   );
+  const { id: sessionId } = created;
+  const help = { id: newId(), projectId, sessionId, instructions: 'help', keyId: '' };
+  await store.createHandoff({ ...help, expiresAt: T0 + 1_000, at: T0 }, 10);
   const end = { status: 'COMPLETED', reason: 'over', proxyBytes: 0, at: T0 } as const;
   await count('completeSession', () => store.completeSession({ leaseId, ...end }));
   return counts;
