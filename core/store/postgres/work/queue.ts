@@ -16,8 +16,9 @@ export const JOB_COLUMNS = `id, kind, project_id AS "projectId", state, lease_id
   lease_until AS "leaseUntil", expires_at AS "expiresAt", released_at AS "releasedAt", traceparent`;
 
 /** Of a job whose columns are read: the session of its work. */
-export const SESSION = `CASE kind WHEN 'session' THEN jobs.id WHEN 'invocation' THEN
-    (SELECT session_id FROM invocations WHERE invocations.id = jobs.id) END AS "sessionId"`;
+const SESSION_ID = `CASE kind WHEN 'session' THEN jobs.id WHEN 'invocation' THEN
+    (SELECT session_id FROM invocations WHERE invocations.id = jobs.id) END`;
+export const SESSION = `${SESSION_ID} AS "sessionId"`;
 
 /** Of a job under a lease: its work is PENDING. */
 export const WAITS = `(CASE kind
@@ -31,33 +32,33 @@ const heldColumns = (invocation: string, session: string) => `
   ${JOB_COLUMNS}, ${SESSION}, ${receivers('jobs.project_id')},
   (kind = 'build' AND EXISTS (
     SELECT 1 FROM builds WHERE builds.id = jobs.id AND status = 'PENDING')) AS "isPendingBuild",
-  ${invocation} AS invocation, ${session} AS session`;
+  CASE kind WHEN 'invocation' THEN (${invocation}) END AS invocation, ${session} AS session`;
 
 const invocationWhere = (condition: string) => `
-  (SELECT row_to_json(one) FROM (
-    SELECT ${CHANGED_COLUMNS} FROM invocations WHERE ${condition}) AS one)`;
+  SELECT row_to_json(one) FROM (
+    SELECT ${CHANGED_COLUMNS} FROM invocations WHERE ${condition}) AS one`;
 
-const sessionWhere = (condition: string) => `
-  (SELECT row_to_json(one) FROM (
+const sessionOf = (id: string) => `
+  SELECT row_to_json(one) FROM (
     SELECT ${LISTED_COLUMNS}, timeout_ms AS "timeoutMs", ${IS_WHOLE} AS "isWhole",
       (SELECT row_to_json(pending) FROM (SELECT ${HANDOFF} FROM handoffs
         WHERE session_id = sessions.id AND status = 'PENDING' FOR UPDATE) AS pending) AS handoff
-    FROM sessions WHERE ${condition}) AS one)`;
+    FROM sessions WHERE id = ${id}) AS one`;
 
 const HELD_COLUMNS = heldColumns(
   invocationWhere('invocations.id = jobs.id'),
-  sessionWhere(`id = COALESCE(
-    (SELECT session_id FROM invocations WHERE invocations.id = jobs.id), jobs.id)`),
+  `(${sessionOf(SESSION_ID)})`,
 );
 
+const IS_WAITING = `invocations.id = jobs.id AND status = 'PENDING'`;
 /**
  * A renewal changes only work that is PENDING. The job was locked by an earlier statement. Its
  * session is not: what else may change of it are its labels, and an event may show those of before.
  */
 export const RENEWED_COLUMNS = heldColumns(
-  invocationWhere(`kind = 'invocation' AND invocations.id = jobs.id AND status = 'PENDING'`),
-  sessionWhere(`kind = 'invocation' AND id = (
-    SELECT session_id FROM invocations WHERE invocations.id = jobs.id AND status = 'PENDING')`),
+  invocationWhere(IS_WAITING),
+  `CASE kind WHEN 'invocation' THEN (
+    ${sessionOf(`(SELECT session_id FROM invocations WHERE ${IS_WAITING})`)}) END`,
 );
 
 /** Locks the counters of a project and kind, before a rule reads them. */
@@ -80,11 +81,8 @@ function jobStatements(tx: Tx) {
   const { row, write, changed } = statements(tx);
   // What is read with a lock is as old as the statement, which may have waited.
   const lock = write<[string]>(`
-    WITH job AS (SELECT id FROM jobs WHERE lease_id = ? FOR UPDATE)
-    SELECT 1 FROM sessions WHERE id = (
-      SELECT COALESCE((SELECT session_id FROM invocations WHERE invocations.id = job.id), job.id)
-      FROM job)
-    FOR NO KEY UPDATE`);
+    WITH job AS (SELECT ${SESSION} FROM jobs WHERE lease_id = ? FOR UPDATE)
+    SELECT 1 FROM sessions WHERE id = (SELECT "sessionId" FROM job) FOR NO KEY UPDATE`);
   const held = row<[string], HeldRow>(`
     SELECT ${HELD_COLUMNS} FROM jobs WHERE lease_id = ?`);
   const remember = remembered(tx);
