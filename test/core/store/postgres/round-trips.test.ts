@@ -280,6 +280,16 @@ if (hasPostgres()) {
     assert.equal(counts, expected);
   });
 
+  test('a lease of several pieces takes one more for each further one', async () => {
+    await using bench = await openBench(engine);
+    const { counts, count } = openCounts();
+    const projectId = await bench.project('one');
+    for (let made = 0; made < 3; made += 1) await bench.store.createSession(session(projectId));
+    const leased = await count('three', () => bench.offer('session', 4));
+    assert.is(leased.length, 3);
+    assert.equal(counts, { three: 4 });
+  });
+
   test('a statement that fails beside the commit undoes its operation', async () => {
     await using bench = await openBench(engine);
     const { projectId } = await openFixture(bench, []);
