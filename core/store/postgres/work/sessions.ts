@@ -11,6 +11,7 @@ import type {
   SessionRow,
   SessionStatus,
 } from '../../types/sessions.ts';
+import { storable } from '../engine/sql-text.ts';
 import { inStates, statements } from '../engine/statements.ts';
 import { found, type InReads, mapped } from '../engine/steps.ts';
 import type { Tx } from '../engine/transaction.ts';
@@ -85,11 +86,15 @@ function transitionStatements(tx: Tx): Transitions {
   const isRecorded = exists<[string]>(IS_RECORDED);
   const known = (id: string) => rowsBefore(tx).sessions.get(id);
 
-  /** Undefined where the row has another state. Gives the new row. */
-  function change(id: string, from: readonly SessionStatus[], values: Partial<ListedSession>) {
+  /** Gives the new row; undefined where the old one has another state. */
+  function change(
+    id: string,
+    from: readonly SessionStatus[],
+    valuesOf: (row: ListedSession) => Partial<ListedSession>,
+  ) {
     const before = must(known(id), 'session of a held job');
     if (!from.includes(before.row.status)) return undefined;
-    const row = { ...before.row, ...values };
+    const row = { ...before.row, ...valuesOf(before.row) };
     rowsBefore(tx).sessions.set(id, { ...before, row });
     return row;
   }
@@ -98,23 +103,24 @@ function transitionStatements(tx: Tx): Transitions {
     // asked for when the job is known
     pendingUnder: (leaseId) => made(pendingUnder, tx, leaseId),
     start({ id, startedAt, expiresAt, at }) {
-      const values = { status: 'RUNNING', startedAt, expiresAt, updatedAt: at } as const;
-      const row = change(id, statesBefore(SESSION, 'RUNNING'), values);
+      const row = change(id, statesBefore(SESSION, 'RUNNING'), ({ createdAt }) => {
+        const times = { startedAt: Math.max(startedAt, createdAt), expiresAt, updatedAt: at };
+        return { status: 'RUNNING', ...times };
+      });
       if (row) start(row);
       return found(row);
     },
     end(wanted) {
       const { id, status, reason, at, leaseId, isGivenUp } = wanted;
-      const before = known(id);
-      if (!before) return mapped(endOther(wanted), (row) => row && listed(row));
-      const row = change(id, openStates(SESSION), {
+      if (!known(id)) return mapped(endOther(wanted), (row) => row && listed(row));
+      const row = change(id, openStates(SESSION), (before) => ({
         status,
-        startedAt: wanted.startedAt ?? before.row.startedAt,
-        endReason: reason,
-        proxyBytes: before.row.proxyBytes + wanted.proxyBytes,
+        startedAt: wanted.startedAt ?? before.startedAt,
+        endReason: storable(reason) as typeof reason,
+        proxyBytes: before.proxyBytes + wanted.proxyBytes,
         endedAt: at,
         updatedAt: at,
-      });
+      }));
       if (row) endHeld({ ...row, leaseId, isGivenUp });
       return found(row);
     },
