@@ -113,7 +113,10 @@ export function invocationType(step: InvocationStep): string {
 }
 
 /** The invocation as GET returns it, without its params and logs. */
-export function invocationEvent(step: InvocationStep, row: InvocationRow): NewEvent {
+export function invocationEvent(
+  step: InvocationStep,
+  row: Omit<InvocationRow, 'params'> & { params?: string },
+): NewEvent {
   const { id, projectId, params: _, timeoutMs: __, results, cause, ...shown } = row;
   const { scheduleId, scheduledFor, ...rest } = shown;
   const data: Record<string, unknown> = { id, ...rest, ...timesOf(row) };

@@ -28,6 +28,9 @@ type StoredInvocation = Omit<NewInvocation, 'trigger' | 'idempotency'> & {
   scheduledFor: number | null;
 };
 
+/** After a transition. An event shows no params, which may be large. */
+export type ChangedInvocation = Omit<InvocationRow, 'params'>;
+
 export type InvocationStatements = {
   /** Whether the version's function was not deleted. */
   isRunnable(versionId: string): Read<boolean>;
@@ -37,7 +40,7 @@ export type InvocationStatements = {
   read(wanted: Owned): Read<InvocationRow | undefined>;
   isPending(id: string): Read<boolean>;
   /** To RUNNING, for its timeout; undefined when it was not PENDING. */
-  start(wanted: { id: string; at: number }): Read<InvocationRow | undefined>;
+  start(wanted: { id: string; at: number }): Read<ChangedInvocation | undefined>;
   /** Undefined when it has ended. */
   end(wanted: {
     id: string;
@@ -48,7 +51,7 @@ export type InvocationStatements = {
     steps: string | null;
     leaseId: string | null;
     at: number;
-  }): Read<InvocationRow | undefined>;
+  }): Read<ChangedInvocation | undefined>;
   endedBy(leaseId: string): Read<boolean>;
 };
 
@@ -188,7 +191,7 @@ export function invocationTransitions(
         leaseId,
         at,
       });
-      const isOpen = (row: InvocationRow | undefined) => must(row, 'open invocation of a job');
+      const isOpen = (row: ChangedInvocation | undefined) => must(row, 'open invocation of a job');
       tx.later(ending, isOpen);
       tx.crashPoint('end-invocation');
       const sessionId = end.sessionId ?? isOpen(yield* ending).sessionId;
@@ -210,7 +213,7 @@ function emitter(events: EventStatements, tx: Transaction) {
   return (
     step: Parameters<typeof invocationEvent>[0],
     moment: { projectId: string; at: number },
-    rowOf: () => Steps<InvocationRow>,
+    rowOf: () => Steps<ChangedInvocation>,
   ): Steps<void> => {
     const type = invocationType(step);
     return emitTransition(events, tx, { ...moment, type }, function* () {

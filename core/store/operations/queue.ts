@@ -34,8 +34,8 @@ const RESERVED_PART = 8;
 
 const KINDS: readonly WorkKind[] = ['invocation', 'build', 'session'];
 
-/** No other limit of the project's work than its cap. */
-const NO_LIMIT = 2 ** 31;
+/** How much work a project may hold that gets a place: no other limit than its cap, or none. */
+const MAY_HOLD = { usually: 2 ** 31, reserved: 0 };
 
 /** With the session of its work; null for a build. */
 export type LeasedJob = Job & { sessionId: string | null };
@@ -83,6 +83,8 @@ export type QueueStatements = {
   lease(
     wanted: Lease & { kind: WorkKind; mayHold: number },
   ): Read<{ job: LeasedJob | undefined; hasMore: boolean }>;
+  /** Before the first `lease`, and before what decides on it is known: an engine may read both. */
+  lookAhead(wanted: LookAhead): void;
   find(id: string): Read<Job | undefined>;
   findByLease(leaseId: string): Read<HeldJob | undefined>;
   setExpiry(job: { id: string; expiresAt: number }): void;
@@ -98,6 +100,14 @@ export type QueueStatements = {
   haveSeveralProjectsKeys(): Read<boolean>;
   /** Undefined when the instance is not the newest of its runner. */
   instance(holder: Holder): Read<RunnerInstance | undefined>;
+};
+
+/**
+ * `reserved`: where the runner's work uses at least `from` of its places, and several projects have
+ * keys. Null: nowhere.
+ */
+export type LookAhead = { kind: WorkKind; runnerId: string; from: number | null } & {
+  mayHold: { usually: number; reserved: number };
 };
 
 /** `drainedAt`: when it reported that it drains; null while it leases work. */
@@ -136,7 +146,7 @@ export function queueOperations(jobs: QueueStatements, { wake, later }: Transact
     places: (wanted: WantedPlaces) => placesOf(jobs, wanted),
     /** The next job of that kind, running under the lease. */
     *lease(kind: WorkKind, places: Places, lease: Lease) {
-      const mayHold = (yield* places.areReserved()) ? 0 : NO_LIMIT;
+      const mayHold = MAY_HOLD[(yield* places.areReserved()) ? 'reserved' : 'usually'];
       const next = yield* jobs.lease({ ...lease, kind, mayHold });
       if (!next.job) return next;
       places.use();
@@ -185,6 +195,8 @@ type Places = ReturnType<typeof placesOf>;
  */
 function placesOf(jobs: QueueStatements, { kind, places, runnerId }: WantedPlaces) {
   const reserve = reserveOf(places);
+  const from = reserve > 0 ? places - reserve : null;
+  jobs.lookAhead({ kind, runnerId, from, mayHold: MAY_HOLD });
   const held = reserve > 0 ? jobs.heldBy(runnerId, kind) : undefined;
   let used = 0;
   return {

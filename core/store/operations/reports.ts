@@ -23,11 +23,12 @@ export function reportOperations(
     *reportRunner({ chunks, lines, recordings, recordingLimits, ...report }) {
       const { chunksMaxBytes, logQuota, lineLimits, ...renewal } = report;
       const { at } = renewal;
-      const leaseIds = yield* renewLeases(renewal);
       const { kinds } = logQuota;
       const { endedAfter } = recordingLimits;
+      // no renewal changes what an append reads
       const ofChunks = chunks.length > 0 && appends.chunks(idsOf(chunks), { kinds, endedAfter });
       const ofLines = lines.length > 0 && appends.lines(idsOf(lines));
+      const leaseIds = yield* renewLeases(renewal);
       const answers: Record<'chunks' | 'lines', EntryAnswer[]> = { chunks: [], lines: [] };
       const withinOf = ({ quotaMib }: HeldSessionLog): Within =>
         quotaMib === null ? logQuota : { ...logQuota, maxBytes: quotaMib * MIB };

@@ -1,18 +1,24 @@
 /** Handoffs in PostgreSQL. Their rules: core/store/operations/sessions/handoffs.ts. */
 import type { HandoffStatements } from '../operations/sessions/handoffs.ts';
-import type { HandoffOps } from '../types/sessions.ts';
+import type { HandoffOps, HandoffRow } from '../types/sessions.ts';
 import { statements } from './engine/statements.ts';
-import type { InReads } from './engine/steps.ts';
+import { found, type InReads } from './engine/steps.ts';
 import type { Tx } from './engine/transaction.ts';
-import { SESSION_OF_LEASE } from './session-sql.ts';
+import { HANDOFF, SESSION_OF_LEASE } from './session-sql.ts';
+import { rowsBefore } from './work/before.ts';
 import { sessionStatements } from './work/sessions.ts';
 
-const HANDOFF = `id, project_id AS "projectId", session_id AS "sessionId", status, instructions,
-  key_id AS "keyId", created_at AS "createdAt", expires_at AS "expiresAt", ended_at AS "endedAt"`;
 const OWNED = 'id = @id AND session_id = @sessionId AND project_id = @projectId';
 
 export function handoffStatements(tx: Tx): HandoffStatements {
-  const { row, returned, value, values, number } = statements(tx);
+  const { row, returned, value, values, number, write } = statements(tx);
+  // Index handoffs_by_session.
+  const expireOf = row<[object], HandoffRow>(`
+    UPDATE handoffs SET status = 'EXPIRED', ended_at = @at
+    WHERE session_id = @sessionId AND status = 'PENDING' RETURNING ${HANDOFF}`);
+  const expire = write<[object]>(
+    'UPDATE handoffs SET status = @status, ended_at = @endedAt WHERE id = @id',
+  );
   return {
     insert: returned(`
       INSERT INTO handoffs (id, project_id, session_id, status, instructions, key_id, created_at,
@@ -27,10 +33,15 @@ export function handoffStatements(tx: Tx): HandoffStatements {
     end: row(`
       UPDATE handoffs SET status = @status, ended_at = @at
       WHERE id = @id AND status = 'PENDING' RETURNING ${HANDOFF}`),
-    // Index handoffs_by_session.
-    expireOf: row(`
-      UPDATE handoffs SET status = 'EXPIRED', ended_at = @at
-      WHERE session_id = @sessionId AND status = 'PENDING' RETURNING ${HANDOFF}`),
+    expireOf(wanted) {
+      const session = rowsBefore(tx).sessions.get(wanted.sessionId);
+      if (!session) return expireOf(wanted);
+      const { handoff } = session;
+      if (handoff === null) return found(undefined);
+      const expired = { ...handoff, status: 'EXPIRED' as const, endedAt: wanted.at };
+      expire(expired);
+      return found(expired);
+    },
     // Index handoffs_pending.
     due: values(`
       SELECT id FROM handoffs WHERE status = 'PENDING' AND expires_at <= @at

@@ -34,6 +34,8 @@ function workLocks(tx: Tx): Locks {
     releaseSession: ({ id }) => lockJob(id),
     renewLeases: ({ leaseIds }) => lockLeases(leaseIds),
     putBackWork: ({ leaseIds }) => lockLeases(leaseIds),
+    appendLogs: ({ leaseId }) => lockLeases([leaseId]),
+    appendSessionLog: ({ leaseId }) => lockLeases([leaseId]),
     reportRunner: ({ leaseIds, chunks, lines, recordings }) => {
       const entries = [...chunks, ...lines, ...recordings];
       lockLeases([...leaseIds, ...entries.map(({ leaseId }) => leaseId)]);

@@ -1,12 +1,18 @@
 /** Statements about sessions that several files need. */
 
-/** Whether the session has ended and has recordings, all of them complete. */
-export const IS_RECORDED = `
-  SELECT 1 FROM sessions
-  WHERE id = ? AND ended_at IS NOT NULL
-    AND EXISTS (SELECT 1 FROM recordings WHERE session_id = sessions.id)
+/** Columns of handoffs. */
+export const HANDOFF = `id, project_id AS "projectId", session_id AS "sessionId", status,
+  instructions, key_id AS "keyId", created_at AS "createdAt", expires_at AS "expiresAt",
+  ended_at AS "endedAt"`;
+
+/** Whether the session has recordings, all of them complete. */
+export const IS_WHOLE = `(EXISTS (SELECT 1 FROM recordings WHERE session_id = sessions.id)
     AND NOT EXISTS (
-      SELECT 1 FROM recordings WHERE session_id = sessions.id AND completed_at IS NULL)`;
+      SELECT 1 FROM recordings WHERE session_id = sessions.id AND completed_at IS NULL))`;
+
+/** Whether it also has ended. */
+export const IS_RECORDED = `
+  SELECT 1 FROM sessions WHERE id = ? AND ended_at IS NOT NULL AND ${IS_WHOLE}`;
 
 /**
  * The session of the work under a lease: a session of its own, or an invocation's. Index

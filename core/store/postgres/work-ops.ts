@@ -23,6 +23,7 @@ import { functionOps } from './work/functions.ts';
 import { keyRetention, keyStatements } from './work/idempotency.ts';
 import { invocationStatements, invocationViews } from './work/invocations.ts';
 import { labelOps, labelStatements } from './work/labels.ts';
+import { leaseJobStatements } from './work/lease-jobs.ts';
 import { leaseStatements } from './work/leases.ts';
 import { logStatements, logViews } from './work/logs.ts';
 import { queueStatements } from './work/queue.ts';
@@ -70,7 +71,7 @@ export function workOps(tx: Tx) {
 
 function workStatements(tx: Tx): WorkStatements {
   return {
-    queue: queueStatements(tx),
+    queue: { ...queueStatements(tx), ...leaseJobStatements(tx) },
     leases: leaseStatements(tx),
     sessions: sessionStatements(tx),
     labels: labelStatements(tx),

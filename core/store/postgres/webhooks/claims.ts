@@ -5,6 +5,7 @@
  */
 import type {
   ClaimStatements,
+  DueWebhook,
   LostDelivery,
   PendingDelivery,
 } from '../../operations/delivery/claims.ts';
@@ -12,7 +13,7 @@ import { made } from '../../operations/steps.ts';
 import type { Sender } from '../../types/deliveries.ts';
 import { LOCKS } from '../engine/locks.ts';
 import { statements } from '../engine/statements.ts';
-import { mapped } from '../engine/steps.ts';
+import { found, mapped } from '../engine/steps.ts';
 import type { Tx } from '../engine/transaction.ts';
 import { dayCounter } from './days.ts';
 import { dueRecount, NEXT_DUE, SUBSCRIPTION_STATE } from './due.ts';
@@ -26,42 +27,47 @@ export function claimStatements(tx: Tx): ClaimStatements {
   };
 }
 
+/** Of a webhook beside `busy`. */
+const FREE_OF_CAP = '(CASE WHEN breaker_ms > 0 THEN 1 ELSE cap END - COALESCE(busy.n, 0))';
+
 /**
  * Index webhooks_due. Webhooks at their cap are excluded here, because reading their backlog would
- * be in vain. In flight are some 64 rows per sender.
+ * be in vain. In flight are some 64 rows per sender. With what a claim may take of each: its first
+ * deliveries by index deliveries_due, as many as are free of its cap, which is small, and its
+ * secrets. A delivery is seen as it is behind its lock. An operation that ended while this one
+ * began may have added a secret or a delivery: the claim is as if it came before.
  */
-export const DUE = `
+const DUE = `
   WITH busy AS MATERIALIZED (
     SELECT webhook_id, COUNT(*) AS n FROM deliveries
     WHERE state = 'in_flight' GROUP BY webhook_id),
   busy_projects AS MATERIALIZED (
     SELECT project_id, SUM(n)::BIGINT AS n FROM busy JOIN webhooks ON webhooks.id = busy.webhook_id
-    GROUP BY project_id)
-  SELECT webhooks.id AS id, webhooks.project_id AS "projectId", endpoint, cap,
-    breaker_ms AS "breakerMs", paced_until AS "pacedUntil", COALESCE(busy.n, 0) AS "inFlight",
-    COALESCE(busy_projects.n, 0) AS "projectInFlight"
-  FROM webhooks
-    LEFT JOIN busy ON busy.webhook_id = webhooks.id
-    LEFT JOIN busy_projects ON busy_projects.project_id = webhooks.project_id
-  WHERE next_due IS NOT NULL AND next_due <= @at::BIGINT AND status <> 'deleted'
-    AND not_before <= @at::BIGINT AND paced_until <= @at::BIGINT + @slackMs::BIGINT
-    AND COALESCE(busy.n, 0) < CASE WHEN breaker_ms > 0 THEN 1 ELSE cap END
-    AND COALESCE(busy_projects.n, 0) < @perProjectMax::BIGINT
-  ORDER BY last_served, webhooks.id LIMIT 64 FOR NO KEY UPDATE OF webhooks SKIP LOCKED`;
-
-/** Index deliveries_due, for each webhook. */
-export const PENDING = `
-  SELECT one.webhook_id AS "webhookId", found.* FROM
-    unnest(@webhookIds::TEXT[], @maxima::BIGINT[]) AS one (webhook_id, max)
-    CROSS JOIN LATERAL (
+    GROUP BY project_id),
+  ready AS MATERIALIZED (
+    SELECT webhooks.id AS id, webhooks.project_id AS "projectId", endpoint, cap,
+      breaker_ms AS "breakerMs", paced_until AS "pacedUntil", COALESCE(busy.n, 0) AS "inFlight",
+      COALESCE(busy_projects.n, 0) AS "projectInFlight", last_served, ${FREE_OF_CAP} AS free
+    FROM webhooks
+      LEFT JOIN busy ON busy.webhook_id = webhooks.id
+      LEFT JOIN busy_projects ON busy_projects.project_id = webhooks.project_id
+    WHERE next_due IS NOT NULL AND next_due <= @at::BIGINT AND status <> 'deleted'
+      AND not_before <= @at::BIGINT AND paced_until <= @at::BIGINT + @slackMs::BIGINT
+      AND ${FREE_OF_CAP} > 0 AND COALESCE(busy_projects.n, 0) < @perProjectMax::BIGINT
+    ORDER BY last_served, webhooks.id LIMIT 64 FOR NO KEY UPDATE OF webhooks SKIP LOCKED)
+  SELECT ready.*,
+    (SELECT json_agg(found) FROM (
       SELECT deliveries.id AS id, event_id AS "eventId",
         (SELECT type FROM events WHERE events.id = event_id) AS type, tries, generation,
         claim_seq AS "claimSeq",
-        (SELECT MAX(n) FROM attempts WHERE delivery_id = deliveries.id) AS "lastAttempt", due
+        (SELECT MAX(n) FROM attempts WHERE delivery_id = deliveries.id) AS "lastAttempt"
       FROM deliveries
-      WHERE webhook_id = one.webhook_id AND state = 'pending' AND due <= @at::BIGINT
-      ORDER BY due LIMIT one.max FOR UPDATE OF deliveries) AS found
-  ORDER BY found.due`;
+      WHERE webhook_id = ready.id AND state = 'pending' AND due <= @at::BIGINT
+      ORDER BY due LIMIT ready.free FOR UPDATE OF deliveries) AS found) AS pending,
+    (SELECT json_agg(json_build_array(seq, encode(sealed, 'base64')) ORDER BY seq DESC)
+      FROM webhook_secrets
+      WHERE webhook_id = ready.id AND (expires_at IS NULL OR expires_at > @at::BIGINT)) AS secrets
+  FROM ready ORDER BY last_served, id`;
 
 /** Arrays of the same length: a delivery in each place. */
 const TAKE = `
@@ -83,17 +89,44 @@ const TAKE = `
     (SELECT body FROM events WHERE events.id = taken.event_id) AS body
   FROM started JOIN taken ON taken.id = started.delivery_id`;
 
+/** With the first of its due deliveries, and its secrets in base64, newest first. */
+type DueRow = DueWebhook & {
+  pending: PendingDelivery[] | null;
+  secrets: [seq: number, sealed: string][] | null;
+};
+
+/** What the running operation has read of each due webhook. */
+const KNOWN = {};
+
 function takeStatements(tx: Tx) {
   const { rows } = statements(tx);
-  const pending = rows<[object], PendingDelivery & { webhookId: string }>(PENDING);
+  const due = rows<[object], DueRow>(DUE);
   type Taken = { deliveryId: number; attemptId: number; body: Uint8Array };
   const take = rows<[object], Taken>(TAKE);
+  const known = () => tx.memory(KNOWN, () => new Map<string, DueRow>());
   return {
-    due: rows(DUE),
-    pending(wanted, at) {
-      const webhookIds = wanted.map(({ webhookId }) => webhookId);
-      return pending({ webhookIds, maxima: wanted.map(({ max }) => max), at });
+    due(wanted) {
+      return mapped(due(wanted), (found) => {
+        for (const webhook of found) known().set(webhook.id, webhook);
+        return found;
+      });
     },
+    pending: (wanted) =>
+      found(
+        wanted.flatMap(({ webhookId, max }) => {
+          const first = known().get(webhookId)?.pending?.slice(0, max) ?? [];
+          return first.map((delivery) => ({ ...delivery, webhookId }));
+        }),
+      ),
+    secrets: (webhookIds) =>
+      found(
+        webhookIds.flatMap((webhookId) => {
+          const live = known().get(webhookId)?.secrets ?? [];
+          return live.map(([seq, sealed]) => {
+            return { webhookId, seq, sealed: Buffer.from(sealed, 'base64') };
+          });
+        }),
+      ),
     take(all, { at, signedAtS, leaseUntil, senderId, instanceId }) {
       return take({
         at,
@@ -113,17 +146,13 @@ function takeStatements(tx: Tx) {
 }
 
 function servedStatements(tx: Tx) {
-  const { rows, write } = statements(tx);
+  const { write } = statements(tx);
   const setServed = write<[number, string]>(`
     UPDATE webhooks
     SET paced_until = ?, last_served = nextval('webhooks_served'), next_due = ${NEXT_DUE}
     WHERE id = ?`);
   return {
     setServed: (webhookId, pacedUntil) => setServed(pacedUntil, webhookId),
-    secrets: rows(`
-      SELECT webhook_id AS "webhookId", seq, sealed FROM webhook_secrets
-      WHERE webhook_id = ANY(?::TEXT[]) AND (expires_at IS NULL OR expires_at > ?)
-      ORDER BY seq DESC`),
   } satisfies Partial<ClaimStatements>;
 }
 

@@ -1,11 +1,13 @@
 /** Invocations in PostgreSQL. Their transitions: core/store/operations/invocations.ts. */
+import { must } from '../../../../proto/common/must.ts';
 import { BUILT_IN } from '../../../common/built-in.ts';
-import type { InvocationStatements } from '../../operations/invocations.ts';
+import type { ChangedInvocation, InvocationStatements } from '../../operations/invocations.ts';
 import { INVOCATION, openStates, statesBefore } from '../../operations/states.ts';
-import type { InvocationOps } from '../../types/invocations.ts';
+import type { InvocationOps, InvocationStatus } from '../../types/invocations.ts';
 import { inStates, pages, statements } from '../engine/statements.ts';
-import type { InReads } from '../engine/steps.ts';
+import { found, type InReads } from '../engine/steps.ts';
 import type { Tx } from '../engine/transaction.ts';
+import { rowsBefore } from './before.ts';
 
 /**
  * In characters of JSON. Ours: what core/functions/invocations.ts would leave out is not read for
@@ -13,9 +15,12 @@ import type { Tx } from '../engine/transaction.ts';
  */
 const LISTED_RESULTS_MAX = 64 << 10;
 
-const columns = (results: string) => `id, project_id AS "projectId", function_id AS "functionId",
-  version_id AS "versionId", session_id AS "sessionId", region, status, params,
-  ${results} AS results, cause, timeout_ms AS "timeoutMs", created_at AS "createdAt",
+const columns = (
+  results: string,
+  params = 'params, ',
+) => `id, project_id AS "projectId", function_id AS "functionId",
+  version_id AS "versionId", session_id AS "sessionId", region, status,
+  ${params}${results} AS results, cause, timeout_ms AS "timeoutMs", created_at AS "createdAt",
   updated_at AS "updatedAt", started_at AS "startedAt", ended_at AS "endedAt",
   expires_at AS "expiresAt", schedule_id AS "scheduleId", scheduled_for AS "scheduledFor"`;
 
@@ -25,6 +30,8 @@ const COLUMNS = INVOCATION_COLUMNS;
 const LISTED_COLUMNS = columns(
   `CASE WHEN length(results) <= ${LISTED_RESULTS_MAX} THEN results END`,
 );
+/** After a transition: without params, which no event shows. */
+export const CHANGED_COLUMNS = columns('results', '');
 /** Of a function that was not deleted. */
 const BY_ID = `
   SELECT ${COLUMNS} FROM invocations WHERE id = @id AND project_id = @projectId
@@ -47,20 +54,60 @@ export function invocationStatements(tx: Tx): InvocationStatements {
         @params, @timeoutMs, @at, @at, @expiresAt, @scheduleId, @scheduledFor)`),
     read: row(BY_ID),
     isPending: exists(`SELECT 1 FROM invocations WHERE id = ? AND status = 'PENDING'`),
-    start: row(`
-      UPDATE invocations SET status = 'RUNNING', started_at = @at, updated_at = @at,
-        expires_at = @at + timeout_ms
-      WHERE id = @id AND status ${inStates(statesBefore(INVOCATION, 'RUNNING'))}
-      RETURNING ${COLUMNS}`),
-    end: row(`
-      UPDATE invocations SET status = @status, cause = @cause,
-        results = CASE WHEN function_id = '${BUILT_IN.functionId}' AND ${IS_RELEASED} THEN NULL
-          ELSE @results END,
-        params = CASE WHEN function_id = '${BUILT_IN.functionId}' THEN '{}' ELSE params END,
-        steps = @steps, ended_lease_id = @leaseId, ended_at = @at, updated_at = @at
-      WHERE id = @id AND status ${inStates(openStates(INVOCATION))}
-      RETURNING ${COLUMNS}`),
+    ...transitionStatements(tx),
     endedBy: exists('SELECT 1 FROM invocations WHERE ended_lease_id = ?'),
+  };
+}
+
+/** Those of held jobs, which before.ts knows, write what their events show. */
+function transitionStatements(tx: Tx): Pick<InvocationStatements, 'start' | 'end'> {
+  const { row, write } = statements(tx);
+  const start = write<[object]>(`
+    UPDATE invocations SET status = @status, started_at = @startedAt, updated_at = @updatedAt,
+      expires_at = @expiresAt
+    WHERE id = @id`);
+  const END = `
+    UPDATE invocations SET status = @status, cause = @cause,
+      results = CASE WHEN function_id = '${BUILT_IN.functionId}' AND ${IS_RELEASED} THEN NULL
+        ELSE @results END,
+      params = CASE WHEN function_id = '${BUILT_IN.functionId}' THEN '{}' ELSE params END,
+      steps = @steps, ended_lease_id = @leaseId, ended_at = @at, updated_at = @at
+    WHERE id = @id AND status ${inStates(openStates(INVOCATION))}`;
+  const endHeld = write<[object]>(END);
+  // Core ends it, without a look at its row.
+  const endOther = row<[object], ChangedInvocation>(`${END} RETURNING ${CHANGED_COLUMNS}`);
+  const known = (id: string) => rowsBefore(tx).invocations.get(id);
+
+  /** Undefined where the row has another state. Gives the new row. */
+  function change(
+    before: ChangedInvocation,
+    from: readonly InvocationStatus[],
+    values: Partial<ChangedInvocation>,
+  ): ChangedInvocation | undefined {
+    if (!from.includes(before.status)) return undefined;
+    const row = { ...before, ...values };
+    rowsBefore(tx).invocations.set(row.id, row);
+    return row;
+  }
+
+  return {
+    start({ id, at }) {
+      const before = must(known(id), 'invocation of a held job');
+      const times = { startedAt: at, updatedAt: at, expiresAt: at + before.timeoutMs };
+      const from = statesBefore(INVOCATION, 'RUNNING');
+      const row = change(before, from, { status: 'RUNNING', ...times });
+      if (row) start(row);
+      return found(row);
+    },
+    end(wanted) {
+      const { id, status, results, cause, at } = wanted;
+      const before = known(id);
+      if (!before) return endOther(wanted);
+      const values = { status, results, cause, endedAt: at, updatedAt: at };
+      const row = change(before, openStates(INVOCATION), values);
+      if (row) endHeld(wanted);
+      return found(row);
+    },
   };
 }
 

@@ -1,26 +1,25 @@
 /** Leases in PostgreSQL: the statements over `runners` and over leased rows of `jobs`. */
 import type { LeaseStatements } from '../../operations/leases.ts';
-import type { HeldJob } from '../../operations/queue.ts';
 import { statements } from '../engine/statements.ts';
 import { mapped } from '../engine/steps.ts';
 import type { Tx } from '../engine/transaction.ts';
-import { withReceivers } from '../webhooks/receivers.ts';
-import { HELD_COLUMNS, JOB_COLUMNS, WAITS } from './queue.ts';
+import { type HeldRow, remembered } from './before.ts';
+import { JOB_COLUMNS, RENEWED_COLUMNS, WAITS } from './queue.ts';
 
 export function leaseStatements(tx: Tx): LeaseStatements {
   const { row, rows, write } = statements(tx);
-  const remembered = withReceivers<HeldJob>(tx);
+  const remember = remembered(tx);
   // In one order of projects, whose counters are locked in that order.
   const inOrder = 'ORDER BY project_id, id FOR UPDATE';
   // Index jobs_by_lease.
-  const renew = rows<[object], Parameters<typeof remembered>[0]>(`
+  const renew = rows<[object], HeldRow>(`
     UPDATE jobs SET lease_until = @leaseUntil
     WHERE id = ANY(ARRAY(
       SELECT id FROM jobs
       WHERE lease_id = ANY(@leaseIds::TEXT[]) AND runner_id = @runnerId
         AND instance_id = @instanceId
       ORDER BY lease_id FOR UPDATE))
-    RETURNING ${HELD_COLUMNS}`);
+    RETURNING ${RENEWED_COLUMNS}`);
   return {
     register: write(`
       INSERT INTO runners (id, instance_id, address, updated_at)
@@ -40,7 +39,7 @@ export function leaseStatements(tx: Tx): LeaseStatements {
         WHERE state = 'running' AND runner_id = @runnerId AND instance_id <> @instanceId
         ORDER BY lease_id FOR UPDATE)
       ${inOrder}`),
-    renew: (leases) => mapped(renew(leases), (jobs) => jobs.map(remembered)),
+    renew: (leases) => mapped(renew(leases), (jobs) => jobs.map(remember)),
     // A job that another operation holds is being renewed or ended. Index jobs_by_lease_end.
     unrenewed: rows(`
       SELECT ${JOB_COLUMNS} FROM jobs WHERE id IN (

@@ -5,17 +5,10 @@ import { statements } from '../engine/statements.ts';
 import type { InReads } from '../engine/steps.ts';
 import type { Tx } from '../engine/transaction.ts';
 
-/** Locks the work under the leases in their order, before a rule reads what belongs to it. */
-export function jobsLock(tx: Tx): (leaseIds: readonly string[]) => void {
-  return statements(tx).write(`
-    SELECT 1 FROM jobs WHERE lease_id = ANY(?::TEXT[]) ORDER BY lease_id FOR UPDATE`);
-}
-
 export function logStatements(tx: Tx): LogStatements {
   const { rows, write } = statements(tx);
-  const lock = jobsLock(tx);
-  // Index jobs_by_lease.
-  const held = rows<[readonly string[]], HeldLog>(`
+  // Behind the locks of ../locks.ts. Index jobs_by_lease.
+  const under = rows<[readonly string[]], HeldLog>(`
     SELECT jobs.lease_id AS "leaseId", jobs.id AS "ownerId", COALESCE(next, 0) AS next,
       COALESCE(bytes, 0) AS bytes, COALESCE(cut, 0) AS cut
     FROM jobs LEFT JOIN log_heads ON log_heads.owner_id = jobs.id
@@ -27,10 +20,7 @@ export function logStatements(tx: Tx): LogStatements {
     FROM unnest(@numbers::BIGINT[], @levels::TEXT[], @messages::TEXT[], @times::TEXT[])
       AS one (number, level, message, at)`);
   return {
-    under(leaseIds) {
-      lock(leaseIds);
-      return held(leaseIds);
-    },
+    under,
     saveHead: write(`
       INSERT INTO log_heads (owner_id, next, bytes, cut) VALUES (@ownerId, @next, @bytes, @cut)
       ON CONFLICT (owner_id) DO UPDATE SET next = @next, bytes = @bytes, cut = @cut`),

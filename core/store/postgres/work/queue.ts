@@ -1,20 +1,24 @@
 /**
  * The queue in PostgreSQL: a row of `jobs` for each piece of work, and the counters in `queues`.
  */
-import type { HeldJob, LeasedJob, QueueRow, QueueStatements } from '../../operations/queue.ts';
-import type { Steps } from '../../operations/steps.ts';
+import type { QueueRow, QueueStatements } from '../../operations/queue.ts';
 import type { WorkKind } from '../../types/leases.ts';
 import { statements } from '../engine/statements.ts';
 import { mapped } from '../engine/steps.ts';
 import type { Tx } from '../engine/transaction.ts';
+import { HANDOFF, IS_WHOLE } from '../session-sql.ts';
 import { receivers, withReceivers } from '../webhooks/receivers.ts';
+import { type HeldRow, remembered } from './before.ts';
+import { CHANGED_COLUMNS } from './invocations.ts';
+import { LISTED_COLUMNS } from './session-rows.ts';
 
 export const JOB_COLUMNS = `id, kind, project_id AS "projectId", state, lease_id AS "leaseId",
   lease_until AS "leaseUntil", expires_at AS "expiresAt", released_at AS "releasedAt", traceparent`;
 
 /** Of a job whose columns are read: the session of its work. */
-const SESSION = `CASE kind WHEN 'session' THEN jobs.id WHEN 'invocation' THEN
-    (SELECT session_id FROM invocations WHERE invocations.id = jobs.id) END AS "sessionId"`;
+const SESSION_ID = `CASE kind WHEN 'session' THEN jobs.id WHEN 'invocation' THEN
+    (SELECT session_id FROM invocations WHERE invocations.id = jobs.id) END`;
+export const SESSION = `${SESSION_ID} AS "sessionId"`;
 
 /** Of a job under a lease: its work is PENDING. */
 export const WAITS = `(CASE kind
@@ -23,13 +27,39 @@ export const WAITS = `(CASE kind
     WHEN 'build' THEN (SELECT status FROM builds WHERE builds.id = jobs.id)
     ELSE (SELECT status FROM sessions WHERE sessions.id = jobs.id) END) = 'PENDING'`;
 
-/** Of a job under a lease: with who receives the events of its transitions. */
-export const HELD_COLUMNS = `${JOB_COLUMNS}, ${SESSION}, ${receivers('jobs.project_id')},
-  (CASE kind
-    WHEN 'invocation' THEN
-      (SELECT status = 'PENDING' FROM invocations WHERE invocations.id = jobs.id)
-    WHEN 'build' THEN (SELECT status = 'PENDING' FROM builds WHERE builds.id = jobs.id)
-    ELSE FALSE END)::INTEGER AS "isPending"`;
+/** Of a locked job: its work, and who receives the events of its transitions (before.ts). */
+const heldColumns = (invocation: string, session: string) => `
+  ${JOB_COLUMNS}, ${SESSION}, ${receivers('jobs.project_id')},
+  (kind = 'build' AND EXISTS (
+    SELECT 1 FROM builds WHERE builds.id = jobs.id AND status = 'PENDING')) AS "isPendingBuild",
+  CASE kind WHEN 'invocation' THEN (${invocation}) END AS invocation, ${session} AS session`;
+
+const invocationWhere = (condition: string) => `
+  SELECT row_to_json(one) FROM (
+    SELECT ${CHANGED_COLUMNS} FROM invocations WHERE ${condition}) AS one`;
+
+const sessionOf = (id: string) => `
+  SELECT row_to_json(one) FROM (
+    SELECT ${LISTED_COLUMNS}, timeout_ms AS "timeoutMs", ${IS_WHOLE} AS "isWhole",
+      (SELECT row_to_json(pending) FROM (SELECT ${HANDOFF} FROM handoffs
+        WHERE session_id = sessions.id AND status = 'PENDING' FOR UPDATE) AS pending) AS handoff
+    FROM sessions WHERE id = ${id}) AS one`;
+
+const HELD_COLUMNS = heldColumns(
+  invocationWhere('invocations.id = jobs.id'),
+  `(${sessionOf(SESSION_ID)})`,
+);
+
+const IS_WAITING = `invocations.id = jobs.id AND status = 'PENDING'`;
+/**
+ * A renewal changes only work that is PENDING. The job was locked by an earlier statement. Its
+ * session is not: what else may change of it are its labels, and an event may show those of before.
+ */
+export const RENEWED_COLUMNS = heldColumns(
+  invocationWhere(IS_WAITING),
+  `CASE kind WHEN 'invocation' THEN (
+    ${sessionOf(`(SELECT session_id FROM invocations WHERE ${IS_WAITING})`)}) END`,
+);
 
 /** Locks the counters of a project and kind, before a rule reads them. */
 export function queueLock(tx: Tx): (kind: WorkKind, projectId: string) => void {
@@ -42,21 +72,20 @@ export function queueLock(tx: Tx): (kind: WorkKind, projectId: string) => void {
   };
 }
 
-export function queueStatements(tx: Tx): QueueStatements {
-  return {
-    ...jobStatements(tx),
-    ...counterStatements(tx),
-    ...leaseStatement(tx),
-    ...runnerStatements(tx),
-  };
+/** The others are those of lease-jobs.ts. */
+export function queueStatements(tx: Tx) {
+  return { ...jobStatements(tx), ...counterStatements(tx) };
 }
 
 function jobStatements(tx: Tx) {
   const { row, write, changed } = statements(tx);
-  const remembered = withReceivers<HeldJob>(tx);
-  const byLease = row<[string], Parameters<typeof remembered>[0]>(
-    `SELECT ${HELD_COLUMNS} FROM jobs WHERE lease_id = ? FOR UPDATE`,
-  );
+  // What is read with a lock is as old as the statement, which may have waited.
+  const lock = write<[string]>(`
+    WITH job AS (SELECT ${SESSION} FROM jobs WHERE lease_id = ? FOR UPDATE)
+    SELECT 1 FROM sessions WHERE id = (SELECT "sessionId" FROM job) FOR NO KEY UPDATE`);
+  const held = row<[string], HeldRow>(`
+    SELECT ${HELD_COLUMNS} FROM jobs WHERE lease_id = ?`);
+  const remember = remembered(tx);
   return {
     insert: write(`
       INSERT INTO jobs (id, kind, project_id, state, expires_at, traceparent, created_at)
@@ -64,7 +93,10 @@ function jobStatements(tx: Tx) {
     setExpiry: write('UPDATE jobs SET expires_at = @expiresAt WHERE id = @id'),
     find: row(`SELECT ${JOB_COLUMNS} FROM jobs WHERE id = ? FOR UPDATE`),
     // Index jobs_by_lease.
-    findByLease: (leaseId) => mapped(byLease(leaseId), (job) => job && remembered(job)),
+    findByLease(leaseId) {
+      lock(leaseId);
+      return mapped(held(leaseId), (job) => job && remember(job));
+    },
     release: changed(`
       UPDATE jobs SET released_at = @at, expires_at = LEAST(expires_at, @endBy)
       WHERE id = @id AND released_at IS NULL`),
@@ -79,7 +111,7 @@ function jobStatements(tx: Tx) {
 /** Counters that the running operation has locked. */
 const LOCKED = {};
 
-function lockedQueues(tx: Tx): Set<string> {
+export function lockedQueues(tx: Tx): Set<string> {
   return tx.memory(LOCKED, () => new Set<string>());
 }
 
@@ -111,89 +143,5 @@ function counterStatements(tx: Tx) {
     },
     // Index queues_waiting.
     hasReady: exists('SELECT 1 FROM queues WHERE kind = ? AND ready > 0 LIMIT 1'),
-  } satisfies Partial<QueueStatements>;
-}
-
-/** Of a queue whose project may have a further job. */
-const HAS_WORK = 'kind = @kind AND ready > 0 AND running < cap AND running <= @mayHold::BIGINT';
-/** Counters that nobody holds. */
-const FREE = `
-  SELECT project_id FROM queues WHERE ${HAS_WORK} ORDER BY vtime LIMIT 1 FOR UPDATE SKIP LOCKED`;
-/** Waits for the first ones; none when they have changed meanwhile, but their lock is kept. */
-const FIRST = `
-  SELECT project_id FROM queues
-  WHERE ${HAS_WORK}
-    AND project_id = (SELECT project_id FROM queues WHERE ${HAS_WORK} ORDER BY vtime LIMIT 1)
-  FOR UPDATE`;
-
-/** Indexes queues_next and jobs_ready. `project`: the statement that locks a project's counters. */
-const lease = (project: string) => `
-  WITH project AS (${project}),
-  leased AS (
-    UPDATE jobs SET state = 'running', runner_id = @runnerId, instance_id = @instanceId,
-      lease_id = @leaseId, lease_until = @leaseUntil
-    WHERE id = (SELECT id FROM jobs
-      WHERE kind = @kind AND project_id = (SELECT project_id FROM project) AND state = 'ready'
-      ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)
-    RETURNING ${JOB_COLUMNS}, ${SESSION}),
-  waiting AS (
-    SELECT COALESCE(SUM(ready), 0) AS count FROM (
-      SELECT ready FROM queues WHERE ${HAS_WORK} LIMIT 2) AS queue)
-  SELECT leased.*, (SELECT project_id FROM project) AS "lockedId",
-    (SELECT count FROM waiting) > (leased.id IS NOT NULL)::INTEGER AS "hasMore"
-  FROM (VALUES (1)) AS always LEFT JOIN leased ON TRUE`;
-
-function leaseStatement(tx: Tx): Pick<QueueStatements, 'lease'> {
-  const { returned, write } = statements(tx);
-  type Next = LeasedJob & { lockedId: string | null; hasMore: boolean };
-  const free = returned<[object], Next>(lease(FREE));
-  const first = returned<[object], Next>(lease(FIRST));
-  const mark = write<[]>('SAVEPOINT waiting');
-  const unlock = write<[]>('ROLLBACK TO SAVEPOINT waiting');
-
-  /**
-   * Holds the counters of one project at a time: who locks several does it in another order. Each
-   * further round follows another operation's commit.
-   */
-  function* afterOthers(wanted: object): Steps<Next> {
-    mark();
-    for (;;) {
-      const found = yield* first(wanted);
-      if (found.lockedId !== null || !found.hasMore) return found;
-      unlock();
-    }
-  }
-
-  return {
-    /**
-     * Waits for counters that another operation holds only where no others are free, and never
-     * while it holds some: two such operations would wait for each other.
-     */
-    *lease(wanted) {
-      const now = yield* free(wanted);
-      const mayWait = now.lockedId === null && lockedQueues(tx).size === 0;
-      const next = now.hasMore && mayWait ? yield* afterOthers(wanted) : now;
-      // It has found the jobs that waited before it held the counters; others have leased those.
-      const isLate = next.id === null && next.lockedId !== null;
-      const { lockedId, hasMore, ...job } = isLate ? yield* free(wanted) : next;
-      if (lockedId !== null) lockedQueues(tx).add(wanted.kind + lockedId);
-      return { job: job.id === null ? undefined : job, hasMore };
-    },
-  };
-}
-
-function runnerStatements(tx: Tx) {
-  const { row, number, exists } = statements(tx);
-  return {
-    // Index jobs_by_runner.
-    heldBy: number(`
-      SELECT COUNT(*) FROM jobs WHERE runner_id = ? AND kind = ? AND state = 'running'`),
-    haveSeveralProjectsKeys: exists(`
-      SELECT 1 FROM api_keys WHERE revoked_at IS NULL AND project_id <>
-        (SELECT project_id FROM api_keys WHERE revoked_at IS NULL LIMIT 1)
-      LIMIT 1`),
-    instance: row(`
-      SELECT drained_at AS "drainedAt" FROM runners
-      WHERE id = @runnerId AND instance_id = @instanceId`),
   } satisfies Partial<QueueStatements>;
 }

@@ -11,15 +11,13 @@ import type { Tx } from '../engine/transaction.ts';
 import { hasOldId } from '../maintenance/old-ids.ts';
 import { deleteSome } from '../maintenance/some.ts';
 import { LATE_SESSION } from '../session-sql.ts';
-import { jobsLock } from './logs.ts';
 
 export function sessionLogStatements(tx: Tx): SessionLogStatements {
   const { row, rows, write } = statements(tx);
-  const lock = jobsLock(tx);
   const insert = write<[object]>(`
     INSERT INTO session_logs (session_id, number, entries, count, size, at)
     VALUES (@sessionId, @number, @entries, @count, @size, @at)`);
-  // Index jobs_by_lease.
+  // Behind the locks of ../locks.ts. Index jobs_by_lease.
   const held = rows<[object], HeldSessionLog>(
     logIn(`
     SELECT jobs.lease_id AS "leaseId", jobs.project_id AS "projectId", COALESCE(
@@ -32,10 +30,7 @@ export function sessionLogStatements(tx: Tx): SessionLogStatements {
     SELECT @leaseId::TEXT AS "leaseId", late.* FROM (${LATE_SESSION} FOR NO KEY UPDATE) AS late`),
   );
   return {
-    under(leaseIds, kinds) {
-      lock(leaseIds);
-      return held({ leaseIds, kinds });
-    },
+    under: (leaseIds, kinds) => held({ leaseIds, kinds }),
     lateUnder: late,
     saveHead: write(`
       INSERT INTO session_log_heads (session_id, next, size, full_at, at)

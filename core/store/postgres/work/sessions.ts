@@ -1,34 +1,26 @@
 /** Sessions in PostgreSQL. Their lifecycle: core/store/operations/sessions. */
+import { must } from '../../../../proto/common/must.ts';
 import type { SessionStatements } from '../../operations/sessions/sessions.ts';
 import { openStates, SESSION, statesBefore } from '../../operations/states.ts';
-import type { Read } from '../../operations/steps.ts';
+import { made, type Read, type Steps } from '../../operations/steps.ts';
 import type {
   ListedSession,
   LocatedSession,
   SessionLifeOps,
   SessionOps,
   SessionRow,
+  SessionStatus,
 } from '../../types/sessions.ts';
+import { storable } from '../engine/sql-text.ts';
 import { inStates, statements } from '../engine/statements.ts';
-import { type InReads, mapped } from '../engine/steps.ts';
+import { found, type InReads, mapped } from '../engine/steps.ts';
 import type { Tx } from '../engine/transaction.ts';
 import { IS_RECORDED } from '../session-sql.ts';
-import { LABELS_OF_SESSION, sortedLabels } from './labels.ts';
+import { rowsBefore } from './before.ts';
+import { LISTED_COLUMNS, listed, type Stored } from './session-rows.ts';
 
-/** Flags are numbers, as in SQLite, and a list is JSON. */
-type Stored<Row extends { keepAlive: boolean; labels: string[] }> = Omit<
-  Row,
-  'keepAlive' | 'labels'
-> & { keepAlive: number; labels: string };
 /** Ours: sessions of one label that a list with several conditions examines, in some 50 ms. */
 const LABELLED_MAX = 5_000;
-
-const LISTED_COLUMNS = `id, project_id AS "projectId", status, region,
-  context_id AS "contextId", keep_alive AS "keepAlive", proxy_bytes AS "proxyBytes",
-  user_metadata AS "userMetadata", created_at AS "createdAt", updated_at AS "updatedAt",
-  started_at AS "startedAt", ended_at AS "endedAt", expires_at AS "expiresAt", end_reason AS
-  "endReason",
-  ${LABELS_OF_SESSION}`;
 
 /** An invocation's session has its job under the invocation's id. */
 const SESSION_COLUMNS = `${LISTED_COLUMNS}, params, EXISTS (
@@ -50,29 +42,13 @@ function sessionReader(tx: Tx): InReads<SessionOps>['getSession'] {
   return (wanted) => mapped(byId(wanted), (row) => row && listed(row));
 }
 
-function listed<Row extends ListedSession>(row: Stored<Row>): Row {
-  const flags = { keepAlive: row.keepAlive === 1, labels: sortedLabels(row.labels) };
-  return { ...row, ...flags } as unknown as Row; // the same members
-}
-
 export function sessionStatements(tx: Tx): SessionStatements {
-  const { row, exists, write } = statements(tx);
+  const { exists, write } = statements(tx);
   const insert = write<[object]>(`
     INSERT INTO sessions (id, project_id, status, region, context_id, extension_id, keep_alive,
       user_metadata, params, timeout_ms, created_at, updated_at, expires_at)
     VALUES (@id, @projectId, 'PENDING', @region, @contextId, @extensionId, @keepAlive,
       @userMetadata, @params, @timeoutMs, @at, @at, @expiresAt)`);
-  const start = row<[object], Stored<ListedSession>>(`
-    UPDATE sessions SET status = 'RUNNING', started_at = GREATEST(@startedAt, created_at),
-      expires_at = @expiresAt, updated_at = @at
-    WHERE id = @id AND status ${inStates(statesBefore(SESSION, 'RUNNING'))}
-    RETURNING ${LISTED_COLUMNS}`);
-  const end = row<[object], Stored<ListedSession>>(`
-    UPDATE sessions SET status = @status, started_at = COALESCE(@startedAt, started_at),
-      end_reason = @reason, proxy_bytes = proxy_bytes + @proxyBytes, ended_lease_id = @leaseId,
-      is_given_up = @isGivenUp, ended_at = @at, updated_at = @at
-    WHERE id = @id AND status ${inStates(openStates(SESSION))}
-    RETURNING ${LISTED_COLUMNS}`);
   return {
     ...limitStatements(tx),
     ...referenceStatements(tx),
@@ -82,15 +58,88 @@ export function sessionStatements(tx: Tx): SessionStatements {
       VALUES (@projectId, @path, @value, @id)`),
     read: sessionReader(tx),
     isPending: exists(`SELECT 1 FROM sessions WHERE id = ? AND status = 'PENDING'`),
-    pendingUnder: row(`
-      SELECT sessions.created_at AS "createdAt", timeout_ms AS "timeoutMs"
-      FROM jobs JOIN sessions ON sessions.id = jobs.id
-      WHERE jobs.lease_id = ? AND sessions.status = 'PENDING'`),
-    start: (wanted) => mapped(start(wanted), (row) => row && listed(row)),
-    end: (wanted) => mapped(end(wanted), (row) => row && listed(row)),
-    isRecorded: exists(IS_RECORDED),
+    ...transitionStatements(tx),
   };
 }
+
+type Transitions = Pick<SessionStatements, 'pendingUnder' | 'start' | 'end' | 'isRecorded'>;
+
+/** Those of held jobs, which before.ts knows, write what their events show. */
+function transitionStatements(tx: Tx): Transitions {
+  const { row, exists, write } = statements(tx);
+  const start = write<[object]>(`
+    UPDATE sessions SET status = @status, started_at = @startedAt, expires_at = @expiresAt,
+      updated_at = @updatedAt
+    WHERE id = @id`);
+  const endHeld = write<[object]>(`
+    UPDATE sessions SET status = @status, started_at = @startedAt, end_reason = @endReason,
+      proxy_bytes = @proxyBytes, ended_lease_id = @leaseId, is_given_up = @isGivenUp,
+      ended_at = @endedAt, updated_at = @updatedAt
+    WHERE id = @id`);
+  // Core ends it, without a look at its row.
+  const endOther = row<[object], Stored<ListedSession>>(`
+    UPDATE sessions SET status = @status, started_at = COALESCE(@startedAt, started_at),
+      end_reason = @reason, proxy_bytes = proxy_bytes + @proxyBytes, ended_lease_id = @leaseId,
+      is_given_up = @isGivenUp, ended_at = @at, updated_at = @at
+    WHERE id = @id AND status ${inStates(openStates(SESSION))}
+    RETURNING ${LISTED_COLUMNS}`);
+  const isRecorded = exists<[string]>(IS_RECORDED);
+  const known = (id: string) => rowsBefore(tx).sessions.get(id);
+
+  /** Gives the new row; undefined where the old one has another state. */
+  function change(
+    id: string,
+    from: readonly SessionStatus[],
+    valuesOf: (row: ListedSession) => Partial<ListedSession>,
+  ) {
+    const before = must(known(id), 'session of a held job');
+    if (!from.includes(before.row.status)) return undefined;
+    const row = { ...before.row, ...valuesOf(before.row) };
+    rowsBefore(tx).sessions.set(id, { ...before, row });
+    return row;
+  }
+
+  return {
+    // asked for when the job is known
+    pendingUnder: (leaseId) => made(pendingUnder, tx, leaseId),
+    start({ id, startedAt, expiresAt, at }) {
+      const row = change(id, statesBefore(SESSION, 'RUNNING'), ({ createdAt }) => {
+        const times = { startedAt: Math.max(startedAt, createdAt), expiresAt, updatedAt: at };
+        return { status: 'RUNNING', ...times };
+      });
+      if (row) start(row);
+      return found(row);
+    },
+    end(wanted) {
+      const { id, status, reason, at, leaseId, isGivenUp } = wanted;
+      if (!known(id)) return mapped(endOther(wanted), (row) => row && listed(row));
+      const row = change(id, openStates(SESSION), (before) => ({
+        status,
+        startedAt: wanted.startedAt ?? before.startedAt,
+        endReason: storable(reason) as typeof reason,
+        proxyBytes: before.proxyBytes + wanted.proxyBytes,
+        endedAt: at,
+        updatedAt: at,
+      }));
+      if (row) endHeld({ ...row, leaseId, isGivenUp });
+      return found(row);
+    },
+    isRecorded(id) {
+      const before = known(id);
+      return before ? found(before.row.endedAt !== null && before.isWhole) : isRecorded(id);
+    },
+  };
+}
+
+// biome-ignore lint/correctness/useYield: its row was read with the job
+function* pendingUnder(tx: Tx, leaseId: string): Steps<PendingSession | undefined> {
+  const { sessions, sessionIds } = rowsBefore(tx);
+  const before = sessions.get(sessionIds.get(leaseId) ?? '');
+  if (before?.row.status !== 'PENDING' || before.timeoutMs === null) return undefined;
+  return { createdAt: before.row.createdAt, timeoutMs: before.timeoutMs };
+}
+
+type PendingSession = { createdAt: number; timeoutMs: number };
 
 function referenceStatements(tx: Tx) {
   const { exists, rows, values } = statements(tx);

@@ -81,7 +81,7 @@ function counterStatements(tx: Tx) {
   } satisfies Partial<QueueStatements>;
 }
 
-function leaseStatement(tx: Tx): Pick<QueueStatements, 'lease'> {
+function leaseStatement(tx: Tx): Pick<QueueStatements, 'lookAhead' | 'lease'> {
   const { row, value } = frequentQueries(tx);
   // Index queues_next.
   const nextProject = value<[WorkKind, number], string>(`
@@ -96,6 +96,7 @@ function leaseStatement(tx: Tx): Pick<QueueStatements, 'lease'> {
       WHERE kind = @kind AND project_id = @projectId AND state = 'ready' ORDER BY id LIMIT 1)
     RETURNING ${JOB_COLUMNS}, ${SESSION}`);
   return {
+    lookAhead() {},
     lease({ mayHold, ...wanted }) {
       const projectId = nextProject(wanted.kind, mayHold);
       const job = projectId === undefined ? undefined : lease({ ...wanted, projectId });
