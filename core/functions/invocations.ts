@@ -164,11 +164,11 @@ export async function askedInvocation(
 ): Promise<NewInvocation> {
   const { store, validator, quotas, waitMs } = deps;
   const { projectId } = starter;
-  // both are sent to the store at once
-  const [version] = await Promise.all([
-    findVersion(store, { functionId, versionId, projectId }),
-    quotas.checkResults(projectId),
-  ]);
+  // beside the read of the version: one wait for the store
+  const withinQuota = quotas.checkResults(projectId);
+  withinQuota.catch(() => {}); // a missing function is reported first
+  const version = await findVersion(store, { functionId, versionId, projectId });
+  await withinQuota;
   const session = sessionParams(version, over);
   await checkPatterns(deps, projectId, { session, prefix: 'sessionCreateParams' });
   const params = JSON.stringify(await validator.params(version, given));

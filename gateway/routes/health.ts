@@ -55,11 +55,11 @@ export function ready({
   };
   let latest: { at: number; answer: Promise<CheckHealthResponse> } | undefined;
   let logged: string | undefined;
-  const changed = (problem: string | undefined): void => {
+  const changed = (problem: string | undefined, error?: unknown): void => {
     if (problem === logged) return;
     logged = problem;
     if (problem === undefined) log.info('core answers again');
-    else log.warn(problem);
+    else log.warn({ err: error }, problem);
   };
 
   return async (ctx) => {
@@ -68,12 +68,13 @@ export function ready({
     if (latest === undefined || at - latest.at >= KEPT_MS) {
       latest = { at, answer: clients.health.checkHealth({}, options) };
     }
-    const { checks } = await latest.answer.catch((error: unknown) => {
+    const { answer } = latest;
+    const { checks } = await answer.catch((error: unknown) => {
       const problem = coreProblem(error) ?? 'core does not answer';
-      changed(problem);
+      if (latest?.answer === answer) changed(problem, error);
       throw new Fault('CORE_UNAVAILABLE', `Not ready: ${problem}.`, {}, error);
     });
-    changed(undefined);
+    if (latest.answer === answer) changed(undefined);
     const faults = checks.map(({ fault }) => fault).filter((fault) => fault !== '');
     if (faults.length > 0) {
       throw new Fault('CORE_UNAVAILABLE', `Not ready: ${faults.join(' ')}`);

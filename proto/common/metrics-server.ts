@@ -16,6 +16,8 @@ const TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 /** In milliseconds: scrapers use a new connection each time, or repeat within a moment. Ours. */
 const KEEP_ALIVE_MS = 5_000;
 const CONNECTIONS_MAX = 32;
+/** Of a request, then its connection is closed: idle ones must not keep probes out. */
+const HEADERS_MS = 5_000;
 
 export type MetricsServer = AsyncDisposable & { url: string };
 
@@ -64,6 +66,7 @@ export async function openMetricsServer(options: {
     }
   });
   server.keepAliveTimeout = KEEP_ALIVE_MS;
+  server.headersTimeout = HEADERS_MS;
   server.maxConnections = CONNECTIONS_MAX;
   server.listen(listen.port, listen.host);
   await once(server, 'listening');

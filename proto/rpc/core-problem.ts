@@ -50,6 +50,8 @@ const PROBLEMS: readonly (readonly [RegExp, string])[] = [
 
 const SILENT =
   'core does not answer: set TABERN_CORE to its address, or start it; its log has the reason';
+const LATE =
+  'core did not answer in time: its log has the reason, or TABERN_CORE is not its address';
 
 /** Fields of a registration that core refused. */
 const REFUSED_FIELDS: Readonly<Record<string, string>> = {
@@ -66,11 +68,15 @@ export function coreProblem(error: unknown, link: CoreLink): string | undefined 
     return `core refused the token: set ${link.tokenSetting} to core’s`;
   }
   if (error.reason === 'INVALID_FIELD') return REFUSED_FIELDS[String(error.facts['field'])];
-  if (error.reason !== 'CORE_UNAVAILABLE' && error.reason !== 'DEADLINE') return undefined;
+  const isLate = error.reason === 'DEADLINE';
+  if (error.reason !== 'CORE_UNAVAILABLE' && !isLate) return undefined;
+  // a fault that core has sent has no cause on this side
+  const isCores = error.cause === undefined && !isLate;
+  if (isCores) return `core cannot work at present: ${error.message.replace(/\.$/, '')}`;
   const details = String((error.cause as { details?: unknown } | undefined)?.details ?? '');
   const known = PROBLEMS.find(([pattern]) => pattern.test(details));
   if (known) return `core ${known[1]}`;
-  return ownProblem(link, details) ?? SILENT;
+  return ownProblem(link, details) ?? (isLate ? LATE : SILENT);
 }
 
 /** The handshake was refused: by the caller's own certificate, or for want of TLS. */

@@ -11,6 +11,8 @@ import { announce } from './announce.ts';
 
 /** Between attempts to open core. Ours. */
 const AGAIN_MS = 1_000;
+/** At the end of a sentence: a server that starts may answer with several. */
+const CODE = / \(\w+\)$/;
 
 export type Core = Awaited<ReturnType<typeof import('../../../core/main.ts')['startCore']>>;
 
@@ -18,16 +20,18 @@ export type Core = Awaited<ReturnType<typeof import('../../../core/main.ts')['st
 export async function serveCore(env: Env): Promise<number> {
   const ended = new AbortController();
   const stopped = shutdownSignal().finally(() => ended.abort());
+  const { readCoreConfig } = await import('../../../core/main.ts');
+  const { logLevel } = readCoreConfig(env); // a wrong setting is reported before a port is opened
   await startTracing();
   const listen = readSetting(env, 'METRICS_LISTEN');
   const metrics = await metricsOf(listen, 'core');
-  const log = openLog({ role: 'core', level: readSetting(env, 'LOG_LEVEL') });
+  const log = openLog({ role: 'core', level: logLevel });
   let unready: Core['problem'] = async () => 'Core starts.';
   await using _shown = await showMetrics(listen, metrics, { log, unready: () => unready() });
   const core = await untilOpen(() => openCore(env, metrics), {
     signal: ended.signal,
-    tell(problem) {
-      log.error({ problem }, 'core waits for its database');
+    onProblem(problem, cause) {
+      log.error({ problem, err: cause }, 'core waits for its database');
       unready = async () => problem;
     },
   });
@@ -42,22 +46,24 @@ export async function serveCore(env: Env): Promise<number> {
 }
 
 /**
- * A database that does not answer is waited for, as one that leaves later is: a supervisor would
- * wait longer before each start. `tell`: called with each other sentence about it. Undefined when
- * the signal was first.
+ * Tries again while the database does not answer, as a running core does: a supervisor would wait
+ * longer and longer between starts. Calls `onProblem` when the sentence changes, whatever the code
+ * at its end. Returns undefined when the signal aborts first.
  */
 async function untilOpen(
   open: () => Promise<Core>,
-  { signal, tell }: { signal: AbortSignal; tell: (problem: string) => void },
+  options: { signal: AbortSignal; onProblem: (problem: string, cause: unknown) => void },
 ): Promise<Core | undefined> {
-  for (let told = ''; !signal.aborted; await pause(AGAIN_MS, signal)) {
+  const { signal, onProblem } = options;
+  for (let last = ''; !signal.aborted; await pause(AGAIN_MS, signal)) {
     try {
       return await open();
     } catch (error) {
       const { message, cause } = error as Exit;
       if (!(cause instanceof AwayError)) throw error;
-      if (message !== told) tell(`${message}.`);
-      told = message;
+      const words = message.replace(CODE, '');
+      if (words !== last) onProblem(`${message}.`, cause.cause);
+      last = words;
     }
   }
   return undefined;

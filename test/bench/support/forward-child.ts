@@ -1,12 +1,12 @@
 /**
  * The least that stands between a client and a Chrome without a port, for relay.ts: a process that
  * makes messages of the debugging pipe of WebSocket frames, and frames of messages, and copies the
- * pages' connections to this machine by a SOCKS proxy. It judges and logs nothing, but with the
+ * pages' connections to this machine by a SOCKS proxy. It judges and logs nothing. With the
  * argument `logs` it does the least of both: it parses each command and reads its method, and keeps
  * a line of each message, compressed as the service does. Its Chrome has a session of its own, as
  * those of the service: where Linux schedules by session (autogroup), 50 calls at once take half as
- * long again as with a Chrome of this session. Its first argument is the Chrome; prints its port;
- * ends when its parent disconnects.
+ * long again as with a Chrome of this session. Its first argument is the Chrome. It prints its
+ * port, and ends when its parent disconnects.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

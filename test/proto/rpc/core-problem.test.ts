@@ -25,4 +25,16 @@ test('a client certificate that is being replaced is a problem, and no error', a
   assert.is(coreProblem(refused, link), cannot);
 });
 
+test('a core that answers with an error, or late, is not one at another address', () => {
+  const link = { core: 'core:7447', coreTls: undefined, tokenSetting: 'TABERN_RUNNER_TOKEN' };
+  const away = new Fault('CORE_UNAVAILABLE', 'The database is not available. Try again.');
+  const words = 'core cannot work at present: The database is not available. Try again';
+  assert.is(coreProblem(away, link), words);
+  const late = new Fault('DEADLINE', 'x', {}, { details: 'Deadline exceeded after 2.0s' });
+  assert.match(coreProblem(late, link) ?? '', /^core did not answer in time: its log has/);
+  const silent = new Fault('CORE_UNAVAILABLE', 'x', {}, { details: 'No connection established' });
+  assert.match(coreProblem(silent, link) ?? '', /^core does not answer: set TABERN_CORE/);
+  assert.is(coreProblem(new Fault('QUEUE_FULL', 'x'), link), undefined);
+});
+
 test.run();

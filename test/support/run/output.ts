@@ -75,8 +75,7 @@ function headline(result: FileResult): string {
   const { passed, failed, problems, skipped } = result;
   const tests = passed + failed === 1 ? 'test' : 'tests';
   const word = problems.length === 0 ? 'ok  ' : 'FAIL';
-  const name = `${nameOf(result.file)}${result.isSplit ? ' (split)' : ''}`;
-  const line = `${word}  ${name}  ${passed + failed} ${tests}  ${times(result)}`;
+  const line = `${word}  ${titleOf(result)}  ${passed + failed} ${tests}  ${times(result)}`;
   const left = skipped.map(({ name, reason }) => `\n      skipped: "${name}": ${reason}`);
   return line + left.join('');
 }
@@ -96,7 +95,7 @@ function summary(results: readonly FileResult[], before: Use | undefined): strin
     .sort((a, b) => b.tookMs - a.tookMs);
   return [
     '\nslowest files:',
-    ...slowest.map((one) => `  ${nameOf(one.file)}  ${times(one)}${slowestTest(one)}`),
+    ...slowest.map((one) => `  ${titleOf(one)}  ${times(one)}${slowestTest(one)}`),
     '\nby folder (the sum of its files):',
     ...folders.map((one) => `  ${one.folder}  ${one.files} files  ${times(one)}`),
     `  in all  ${results.length} files  ${times(total(results))}`,
@@ -123,6 +122,10 @@ function times({ tookMs, cpuMs }: Times): string {
 function slowestTest({ tests }: FileResult): string {
   const [slowest] = tests.toSorted((a, b) => b.tookMs - a.tookMs);
   return slowest === undefined ? '' : `, ${seconds(slowest.tookMs)} in "${slowest.name}"`;
+}
+
+function titleOf({ file, isSplit }: FileResult): string {
+  return `${nameOf(file)}${isSplit ? ' (split)' : ''}`;
 }
 
 function nameOf(file: string): string {

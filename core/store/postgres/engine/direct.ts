@@ -39,7 +39,7 @@ export type Direct = AsyncDisposable & {
 
 export type DirectOptions = {
   connection: ConnectionOptions;
-  /** Has the URL. */
+  /** The name of the setting that has the URL. */
   setting: string;
   /** Of this core: its own wakes are not repeated. */
   coreId: string;
@@ -57,7 +57,7 @@ export async function openDirect(options: DirectOptions): Promise<Direct> {
   await line.look();
   const looking = periodically(LOOK_MS, () => line.look(), {
     log: options.log,
-    failure: `the connection for wakes, of ${options.setting}, failed`,
+    failure: `the connection of ${options.setting} for wakes failed`,
   });
   return {
     send: (topics) => line.add(topics),

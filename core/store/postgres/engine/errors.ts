@@ -107,7 +107,10 @@ const PASSING: readonly [code: RegExp, words: string][] = [
     'names a server that ends the connection: it starts or stops, or it has no TLS while ' +
       'TABERN_DATABASE_CA_FILE or an sslmode is set',
   ],
-  [/^(E[A-Z]+|CONN|57P0|08)/, 'names a server that does not answer: start it, or set its address'],
+  [
+    /^(ECONN|ETIMEDOUT|EHOST|ENET|EAI_AGAIN|EPIPE|ENOENT|EACCES|CONN|57P0|08)/,
+    'names a server that does not answer: start it, or set its address',
+  ],
 ];
 
 /** An error of the start, for the operator: its sentence names the setting. */

@@ -67,7 +67,7 @@ type App = Awaited<ReturnType<typeof open>>;
 type Env = ReturnType<App['settings']>;
 type Refused = [name: string, env: Env, code: number, sentence: RegExp];
 
-/** In this process: the exit code and the line of `tabern core`. */
+/** In this process: the exit code and the line of one attempt to start core. */
 async function expectRefused(rows: readonly Refused[]): Promise<void> {
   for (const [name, env, code, sentence] of rows) {
     const ended = await startCore(readCoreConfig(env), log).then(
@@ -205,7 +205,8 @@ if (hasPostgres()) {
     const silent = /^503 .*Not ready: core does not answer: set TABERN_CORE to its address, or/;
     await until(async () => silent.test(await gateway.ready()));
     for (const at of [listen, gateway.metrics]) {
-      assert.is((await fetch(`http://${at}/healthz`)).status, 200, 'it lives');
+      const lives = () => fetch(`http://${at}/healthz`).then(({ status }) => status === 200);
+      await until(() => lives().catch(() => false));
     }
     assert.is(core.child.exitCode, null);
     await cluster.start();

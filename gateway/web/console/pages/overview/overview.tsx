@@ -43,7 +43,7 @@ const REASONS: Stack = [
 
 export function OverviewPage() {
   const { value, error, again } = useLoad<Overview>('/console/api/v1/overview', KINDS);
-  useAgain(again, true); // runners and the disk are told by no change
+  useAgain(again, true); // no change announces runners and the disk
   const [isStarting, setStarting] = useState(false);
   useKeys([{ keys: 'n', does: 'start a session', run: () => setStarting(true) }]);
   return (
