@@ -26,7 +26,7 @@ export async function copyTables(tables: readonly MovedTable[], target: Target):
     const { checksum: wanted, largest } = await insertAll(table, target);
     await connection.command(`ALTER TABLE ${name} ENABLE TRIGGER USER`);
     const fetched = Math.max(1, Math.min(FETCH_ROWS, Math.floor(BYTES_MAX / largest)));
-    const found = await checksumOf(table, { connection, fetched });
+    const found = await checksumOf(table, { ...target, fetched });
     if (`${found}` !== `${wanted}`) {
       throw new Error(`${table.name} was not copied as it is: ${wanted}, and not ${found}`);
     }
@@ -83,13 +83,14 @@ async function insert(table: MovedTable, rows: unknown[][], connection: Connecti
 /** `fetched`: rows of one answer, which is in memory. */
 async function checksumOf(
   table: MovedTable,
-  { connection, fetched }: { connection: Connection; fetched: number },
+  { connection, signal, fetched }: Omit<Target, 'moved'> & { fetched: number },
 ): Promise<Checksum> {
   const checksum = new Checksum();
   await connection.command(
     `DECLARE moved NO SCROLL CURSOR FOR SELECT ${listOf(table)} FROM "${table.name}"`,
   );
   for (;;) {
+    signal.throwIfAborted();
     const rows = await connection.command(`FETCH ${fetched} FROM moved`);
     for (const row of rows) checksum.add(table.columns.map((column) => row[column]));
     if (rows.length < fetched) break;

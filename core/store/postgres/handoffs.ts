@@ -42,10 +42,11 @@ export function handoffStatements(tx: Tx): HandoffStatements {
       expire(expired);
       return found(expired);
     },
-    // Index handoffs_pending.
+    // Index handoffs_pending. The end of a session, which holds its handoff, ends it itself: it
+    // would wait for the project that a sweep holds, and the sweep for it.
     due: values(`
       SELECT id FROM handoffs WHERE status = 'PENDING' AND expires_at <= @at
-      ORDER BY expires_at LIMIT @max`),
+      ORDER BY expires_at LIMIT @max FOR UPDATE SKIP LOCKED`),
     session: sessionStatements(tx).read,
   };
 }

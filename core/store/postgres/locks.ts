@@ -1,7 +1,7 @@
 /**
  * Rows that an operation locks before its rules begin, where its statements do not: limits that are
  * counted, and rows on whose state a rule decides. The order of all locks is project, queue, job,
- * session or invocation, webhook, delivery.
+ * session or invocation, handoff, webhook, delivery; what a project stores and uses is locked last.
  */
 import type { StoreOps } from '../types.ts';
 import { statements } from './engine/statements.ts';

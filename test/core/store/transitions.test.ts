@@ -12,6 +12,7 @@ import {
   sessionEvent,
 } from '../../../core/store/operations/events.ts';
 import { must } from '../../../proto/common/must.ts';
+import { until } from '../../support/poll.ts';
 import { type Bench, ENGINES, HOLDER, LEASE_MS, newSession, openBench, T0 } from './engines.ts';
 
 type Shown = { type: string; data: unknown };
@@ -20,7 +21,11 @@ type Shown = { type: string; data: unknown };
 async function openListener({ store }: Bench, projectId: string) {
   let after = await store.listen({ projectId, until: Number.MAX_SAFE_INTEGER });
   return async (): Promise<Shown[]> => {
-    const { events } = await store.eventsAfter({ projectId, after, limit: 100 });
+    // an older transaction of the database, as a message of wakes, hides later events
+    const { events } = await until(async () => {
+      const found = await store.eventsAfter({ projectId, after, limit: 100 });
+      return !found.isEarly && found;
+    });
     after = events.at(-1)?.seq ?? after;
     return events.map(({ type, body }) => shown(type, body));
   };

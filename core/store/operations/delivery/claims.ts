@@ -62,7 +62,13 @@ export type TakenDelivery = {
 
 export type ClaimStatements = {
   /** Webhooks with a delivery to send now, the least recently served first. */
-  due(wanted: { at: number; perProjectMax: number; slackMs: number }): Read<DueWebhook[]>;
+  due(wanted: {
+    at: number;
+    /** Of this claim. */
+    max: number;
+    perProjectMax: number;
+    slackMs: number;
+  }): Read<DueWebhook[]>;
   /** Due deliveries of the webhooks, the first due first. */
   pending(
     wanted: readonly { webhookId: string; max: number }[],
@@ -96,7 +102,7 @@ export function* claimDeliveries(
   wanted: ClaimWanted,
 ): Steps<Claimed> {
   const { at, max, perProjectMax, ratePerS, signedAtS } = wanted;
-  const dueNow = () => sql.due({ at, perProjectMax, slackMs: slackMs(ratePerS) });
+  const dueNow = () => sql.due({ at, max, perProjectMax, slackMs: slackMs(ratePerS) });
   const lost = sql.lost(wanted);
   const [due, gone] = [max > 0 ? dueNow() : undefined, sql.gone(wanted)];
   const released = releaseLost(sql, yield* lost, wanted);

@@ -34,8 +34,9 @@ const FREE_OF_CAP = '(CASE WHEN breaker_ms > 0 THEN 1 ELSE cap END - COALESCE(bu
  * Index webhooks_due. Webhooks at their cap are excluded here, because reading their backlog would
  * be in vain. In flight are some 64 rows per sender. With what a claim may take of each: its first
  * deliveries by index deliveries_due, as many as are free of its cap, which is small, and its
- * secrets. A delivery is seen as it is behind its lock. An operation that ended while this one
- * began may have added a secret or a delivery: the claim is as if it came before.
+ * secrets. A delivery is seen as it is behind its lock. Secrets and further deliveries are those of
+ * the moment before: an operation that ends in it is not seen, and one attempt may be signed by a
+ * secret that it removed.
  */
 const DUE = `
   WITH busy AS MATERIALIZED (
@@ -63,7 +64,9 @@ const DUE = `
         (SELECT MAX(n) FROM attempts WHERE delivery_id = deliveries.id) AS "lastAttempt"
       FROM deliveries
       WHERE webhook_id = ready.id AND state = 'pending' AND due <= @at::BIGINT
-      ORDER BY due LIMIT ready.free FOR UPDATE OF deliveries) AS found) AS pending,
+      ORDER BY due LIMIT LEAST(ready.free, @max::BIGINT,
+        @perProjectMax::BIGINT - ready."projectInFlight")
+      FOR UPDATE OF deliveries) AS found) AS pending,
     (SELECT json_agg(json_build_array(seq, encode(sealed, 'base64')) ORDER BY seq DESC)
       FROM webhook_secrets
       WHERE webhook_id = ready.id AND (expires_at IS NULL OR expires_at > @at::BIGINT)) AS secrets

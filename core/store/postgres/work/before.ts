@@ -1,5 +1,5 @@
 /**
- * The work of a held job as it was when the job was locked. Nobody else changes it until the
+ * The work of a held job as it was when the job was locked. Nobody else changes its state until the
  * commit, so what a transition makes of it is known before its statement is answered: the event of
  * a transition is sent together with it.
  */

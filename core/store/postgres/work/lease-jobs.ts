@@ -60,15 +60,16 @@ const HELD = `
 const AHEAD_WORK = hasWork('(SELECT "mayHold" FROM runner)');
 /**
  * The facts of the rule, and the job that is next if the rule decides by them as it said before. It
- * is locked, and not changed: where the rule decides otherwise, the job is not used. It is returned
- * as it is behind its lock, and what it is joined with never changes.
+ * is locked, and not changed: where the rule decides otherwise, the job is not used. Its columns
+ * are those of the locked row, and the id of its session never changes.
  */
 const AHEAD = `
-  WITH runner AS MATERIALIZED (
+  WITH facts AS MATERIALIZED (SELECT (${HELD}) AS held, ${SEVERAL_PROJECTS} AS several),
+  runner AS MATERIALIZED (
     SELECT held, several,
       CASE WHEN held >= @from::BIGINT AND several THEN @reserved::BIGINT ELSE @usually::BIGINT END
         AS "mayHold"
-    FROM (SELECT (${HELD}) AS held, ${SEVERAL_PROJECTS} AS several) AS facts),
+    FROM facts),
   project AS (${free(AHEAD_WORK)}),
   found AS (SELECT ${JOB_COLUMNS}, ${SESSION} ${OLDEST})
   SELECT runner.*, found.*, ${next(AHEAD_WORK)} FROM runner LEFT JOIN found ON TRUE`;

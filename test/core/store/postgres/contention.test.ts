@@ -8,6 +8,7 @@ import * as assert from 'uvu/assert';
 import { newId } from '../../../../core/common/ids.ts';
 import type { LeasedWork } from '../../../../core/store/types/leases.ts';
 import type { Store } from '../../../../core/store/types.ts';
+import { must } from '../../../../proto/common/must.ts';
 import { openOnPostgres, urlOf } from '../../../support/engine.ts';
 import { until } from '../../../support/poll.ts';
 import { hasPostgres } from '../../../support/postgres.ts';
@@ -83,6 +84,45 @@ async function leaseBehindOthers(bench: Bench): Promise<void> {
   );
 }
 
+/**
+ * The sweep ends two invocations of the project, and then handoffs that are due. A session of the
+ * project ends while the sweep waits, between the two, for a row that another program holds.
+ */
+async function endBesideSweep(bench: Bench, second: Store): Promise<void> {
+  const projectId = await bench.project('one', 100);
+  const fn = await bench.publish(projectId);
+  const { id: sessionId } = newSession(projectId);
+  await bench.store.createSession({ ...newSession(projectId), id: sessionId });
+  const leaseId = must((await bench.lease('session'))[0], 'work').leaseId;
+  await bench.store.startSession({ leaseId, startedAt: T0, at: T0 });
+  const help = { id: newId(), sessionId, projectId, instructions: 'help', keyId: 'k' };
+  must(await bench.store.createHandoff({ ...help, expiresAt: T0 + 50_000, at: T0 }, 10), 'handoff');
+  await bench.accept(projectId, fn, { waitUntil: T0 + 30_000 });
+  const later = await bench.accept(projectId, fn, { waitUntil: T0 + 40_000 });
+  const sql = postgres(await urlOf(bench.dir), { max: 2, onnotice: () => {} });
+  await using _ = { [Symbol.asyncDispose]: () => sql.end({ timeout: 1 }) };
+  const areWaiting = async (count: number) => {
+    const [row] = await sql`
+      SELECT COUNT(*)::INTEGER AS n FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    return row?.['n'] === count;
+  };
+  const at = T0 + 55_000;
+  const both = await sql.begin(async (held) => {
+    await held`SELECT 1 FROM sessions WHERE id = ${later.sessionId} FOR UPDATE`;
+    const sweeping = second.sweepWork({ at, lostAfterMs: HOUR_MS, max: 100 });
+    await until(() => areWaiting(1));
+    const end = { status: 'COMPLETED', reason: 'over', proxyBytes: 0, at } as const;
+    const ending = bench.store.completeSession({ leaseId, ...end });
+    await until(() => areWaiting(2));
+    return [sweeping, ending] as const;
+  });
+  const [swept, hasEnded] = await Promise.all(both);
+  assert.equal([swept.length, hasEnded], [2, true]);
+  const owned = { id: help.id, sessionId, projectId };
+  assert.is((await bench.store.getHandoff(owned))?.status, 'EXPIRED');
+}
+
 /** Of ended connections: others report later. */
 async function deadlocksIn(dir: string): Promise<number> {
   const sql = postgres(await urlOf(dir), { max: 1, onnotice: () => {} });
@@ -144,6 +184,20 @@ if (hasPostgres()) {
       await using bench = await openBench(ENGINE);
       dir = bench.dir;
       await leaseBehindOthers(bench);
+    }
+    assert.is(await deadlocksIn(dir), 0, 'deadlocks');
+  });
+}
+
+if (hasPostgres()) {
+  test('a session ends with a handoff that is due, beside the sweep', async () => {
+    let dir = '';
+    {
+      await using bench = await openBench(ENGINE);
+      dir = bench.dir;
+      const second = await openOnPostgres(dir);
+      await using _ = { [Symbol.asyncDispose]: () => second.close() };
+      await endBesideSweep(bench, second);
     }
     assert.is(await deadlocksIn(dir), 0, 'deadlocks');
   });

@@ -9,6 +9,7 @@ import * as assert from 'uvu/assert';
 import { newId } from '../../../../core/common/ids.ts';
 import { Connection, type Result } from '../../../../core/store/postgres/engine/connection.ts';
 import { Pool } from '../../../../core/store/postgres/engine/pool.ts';
+import { must } from '../../../../proto/common/must.ts';
 import { openOnPostgres } from '../../../support/engine.ts';
 import { hasPostgres } from '../../../support/postgres.ts';
 import { type Bench, HOLDER, LEASE_MS, openBench, T0 } from '../engines.ts';
@@ -154,7 +155,7 @@ async function sessionCounts({ bench, projectId }: Fixture, places: number) {
   );
   const { id: sessionId } = created;
   const help = { id: newId(), projectId, sessionId, instructions: 'help', keyId: '' };
-  await store.createHandoff({ ...help, expiresAt: T0 + 1_000, at: T0 }, 10);
+  must(await store.createHandoff({ ...help, expiresAt: T0 + 1_000, at: T0 }, 10), 'a handoff');
   const end = { status: 'COMPLETED', reason: 'over', proxyBytes: 0, at: T0 } as const;
   await count('completeSession', () => store.completeSession({ leaseId, ...end }));
   return counts;
