@@ -9,8 +9,6 @@ import { Checksum } from './tables.ts';
 const VALUES_MAX = 4_000;
 /** Bytes of one statement: a row may have megabytes. */
 const BYTES_MAX = 8 << 20;
-/** Rows of one answer, where they are small. */
-const FETCH_ROWS = 500;
 
 export type Copied = { name: string; rows: number; checksum: string };
 
@@ -23,10 +21,9 @@ export async function copyTables(tables: readonly MovedTable[], target: Target):
     const name = `"${table.name}"`;
     // The counters of triggers are tables that are copied as they are.
     await connection.command(`ALTER TABLE ${name} DISABLE TRIGGER USER`);
-    const { checksum: wanted, largest } = await insertAll(table, target);
+    const { checksum: wanted, batches } = await insertAll(table, target);
     await connection.command(`ALTER TABLE ${name} ENABLE TRIGGER USER`);
-    const fetched = Math.max(1, Math.min(FETCH_ROWS, Math.floor(BYTES_MAX / largest)));
-    const found = await checksumOf(table, { ...target, fetched });
+    const found = await checksumOf(table, { ...target, batches });
     if (`${found}` !== `${wanted}`) {
       throw new Error(`${table.name} was not copied as it is: ${wanted}, and not ${found}`);
     }
@@ -37,19 +34,21 @@ export async function copyTables(tables: readonly MovedTable[], target: Target):
   return copied;
 }
 
-/** `largest`: the bytes of a row. */
+/** `batches`: the rows of each statement. */
 async function insertAll(
   table: MovedTable,
   target: Target,
-): Promise<{ checksum: Checksum; largest: number }> {
+): Promise<{ checksum: Checksum; batches: number[] }> {
   const checksum = new Checksum();
-  let largest = 1;
+  const batches: number[] = [];
   const rowsMax = Math.floor(VALUES_MAX / table.columns.length);
   let batch: unknown[][] = [];
   let bytes = 0;
   const send = async (): Promise<void> => {
     target.signal.throwIfAborted();
-    if (batch.length > 0) await insert(table, batch, target.connection);
+    if (batch.length === 0) return;
+    await insert(table, batch, target.connection);
+    batches.push(batch.length);
     target.moved(batch.length);
     batch = [];
     bytes = 0;
@@ -58,13 +57,11 @@ async function insertAll(
     const row = stored.map(storable);
     checksum.add(row);
     batch.push(row);
-    const size = row.reduce<number>((sum, value) => sum + sizeOf(value), 0);
-    largest = Math.max(largest, size);
-    bytes += size;
+    bytes += row.reduce<number>((sum, value) => sum + sizeOf(value), 0);
     if (batch.length >= rowsMax || bytes >= BYTES_MAX) await send();
   }
   await send();
-  return { checksum, largest };
+  return { checksum, batches };
 }
 
 function sizeOf(value: unknown): number {
@@ -80,20 +77,23 @@ async function insert(table: MovedTable, rows: unknown[][], connection: Connecti
   await connection.send(text, rows.flat());
 }
 
-/** `fetched`: rows of one answer, which is in memory. */
+/**
+ * Reads the rows in their places, which are in the order of the statements: an answer, which is in
+ * memory, is as large as one of them.
+ */
 async function checksumOf(
   table: MovedTable,
-  { connection, signal, fetched }: Omit<Target, 'moved'> & { fetched: number },
+  { connection, signal, batches }: Omit<Target, 'moved'> & { batches: readonly number[] },
 ): Promise<Checksum> {
   const checksum = new Checksum();
   await connection.command(
     `DECLARE moved NO SCROLL CURSOR FOR SELECT ${listOf(table)} FROM "${table.name}"`,
   );
-  for (;;) {
+  const more = 1; // a row that was not inserted here would be found
+  for (const count of [...batches, more]) {
     signal.throwIfAborted();
-    const rows = await connection.command(`FETCH ${fetched} FROM moved`);
+    const rows = await connection.command(`FETCH ${count} FROM moved`);
     for (const row of rows) checksum.add(table.columns.map((column) => row[column]));
-    if (rows.length < fetched) break;
   }
   await connection.command('CLOSE moved');
   return checksum;

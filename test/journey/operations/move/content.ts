@@ -1,5 +1,6 @@
 /** What a service has before a move: at least one object of each kind, made over REST. */
 import { type Browser, chromium, type Page } from 'playwright-core';
+import * as assert from 'uvu/assert';
 import { must } from '../../../../proto/common/must.ts';
 import { ended, invoke, publish } from '../../../support/clients/functions.ts';
 import { DRAW } from '../../../support/clients/live.ts';
@@ -11,7 +12,7 @@ import type { Receiver } from '../../../support/servers/receiver.ts';
 import type { Stack } from '../../../support/service/stack.ts';
 
 type Made = { id: string };
-type Session = Made & { status: string; connectUrl: string };
+type Session = Made & { status: string; connectUrl: string; endReason?: string };
 
 const PROJECT = {
   'package.json': '{"name":"moved","version":"1.0.0","private":true,"type":"module"}',
@@ -66,7 +67,11 @@ async function session(stack: Stack, site: string): Promise<string[]> {
   const { id: handoff } = await stack.call<Made>(`${path}/handoffs`, help);
   await stack.call(`${path}/handoffs/${handoff}/complete`, { method: 'POST' });
   await browser.close();
-  await until(async () => (await stack.call<Session>(path)).status === 'COMPLETED');
+  const { status, endReason } = await until(async () => {
+    const one = await stack.call<Session>(path);
+    return one.status !== 'RUNNING' && one;
+  });
+  assert.is(status, 'COMPLETED', endReason);
   type Downloads = { downloads: Made[] };
   const { downloads } = await stack.call<Downloads>(`/v1/downloads?sessionId=${id}`);
   return [
