@@ -17,7 +17,7 @@ import {
   untilText,
 } from '../../support/clients/console.ts';
 import { shell } from '../../support/clients/journey.ts';
-import { paint, type Session, startLive } from '../../support/clients/live.ts';
+import { END_LIMIT_MS, paint, type Session, startLive } from '../../support/clients/live.ts';
 import { until } from '../../support/poll.ts';
 import { freePort } from '../../support/port.ts';
 import { startSite } from '../../support/servers/site.ts';
@@ -26,8 +26,6 @@ import { tempDirectory } from '../../support/temp.ts';
 
 const journey = suite('journey/console/sessions-list');
 
-/** The end of a recorded session on a busy machine. */
-const END_LIMIT_MS = 180_000;
 const LIME = '0,255,0';
 const RED = '255,0,0';
 const HOSTILE = `<img src=x onerror=alert(1)> \u202egnp.exe ${'x'.repeat(1 << 20)}`;

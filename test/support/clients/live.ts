@@ -8,6 +8,9 @@ import { openLab } from '../../runner/browser/lab.ts';
 import { until } from '../poll.ts';
 import type { Stack } from '../service/stack.ts';
 
+/** In milliseconds: the end of a recorded session on a busy machine. */
+export const END_LIMIT_MS = 180_000;
+
 export type LiveUrls = { debuggerUrl: string; debuggerFullscreenUrl: string };
 export type LiveView = LiveUrls & {
   wsUrl: string;

@@ -3,7 +3,7 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { must } from '../../../../proto/common/must.ts';
 import { ended, invoke, publish } from '../../../support/clients/functions.ts';
-import { DRAW } from '../../../support/clients/live.ts';
+import { DRAW, END_LIMIT_MS } from '../../../support/clients/live.ts';
 import { sealedFor } from '../../../support/clients/seal.ts';
 import { until } from '../../../support/poll.ts';
 import { manifest, zipOf } from '../../../support/runner/zips.ts';
@@ -70,7 +70,7 @@ async function session(stack: Stack, site: string): Promise<string[]> {
   const { status, endReason } = await until(async () => {
     const one = await stack.call<Session>(path);
     return one.status !== 'RUNNING' && one;
-  });
+  }, END_LIMIT_MS);
   assert.is(status, 'COMPLETED', endReason);
   type Downloads = { downloads: Made[] };
   const { downloads } = await stack.call<Downloads>(`/v1/downloads?sessionId=${id}`);
