@@ -16,8 +16,13 @@ const TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 /** In milliseconds: scrapers use a new connection each time, or repeat within a moment. Ours. */
 const KEEP_ALIVE_MS = 5_000;
 const CONNECTIONS_MAX = 32;
-/** Of a request, then its connection is closed: idle ones must not keep probes out. */
+/**
+ * In milliseconds, for the headers of a request; then its connection is closed. Idle connections
+ * must not keep probes out for long. Ours.
+ */
 const HEADERS_MS = 5_000;
+/** In milliseconds: how often Node looks for such connections. */
+const CHECK_MS = 1_000;
 
 export type MetricsServer = AsyncDisposable & { url: string };
 
@@ -44,7 +49,8 @@ export async function openMetricsServer(options: {
       reading = undefined;
     }
   };
-  const server = createServer(async (request, response) => {
+  const times = { headersTimeout: HEADERS_MS, connectionsCheckingInterval: CHECK_MS };
+  const server = createServer(times, async (request, response) => {
     request.resume();
     const foreign = foreignRequest(request.headers, { boundTo: listen.host, takesAnyName: true });
     if (foreign !== undefined) {
@@ -66,7 +72,6 @@ export async function openMetricsServer(options: {
     }
   });
   server.keepAliveTimeout = KEEP_ALIVE_MS;
-  server.headersTimeout = HEADERS_MS;
   server.maxConnections = CONNECTIONS_MAX;
   server.listen(listen.port, listen.host);
   await once(server, 'listening');

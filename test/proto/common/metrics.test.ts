@@ -1,5 +1,7 @@
 /** Metrics: silent when off, one text of several processes when on, and a server of their own. */
+import { once } from 'node:events';
 import { get } from 'node:http';
+import { connect } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ConfigError } from '../../../proto/common/env.ts';
@@ -7,10 +9,13 @@ import { openLog } from '../../../proto/common/log.ts';
 import { NO_METRICS, openMetrics, textOf } from '../../../proto/common/metrics.ts';
 import { openMetricsServer } from '../../../proto/common/metrics-server.ts';
 import { readSetting } from '../../../proto/common/settings/read.ts';
+import { until } from '../../support/poll.ts';
 
 const test = suite('proto/common/metrics');
 
 const WORK = { name: 'work_total', help: 'Work.', labels: ['kind'] };
+/** As proto/common/metrics-server.ts. */
+const CONNECTIONS_MAX = 32;
 const listen = { host: '127.0.0.1', port: 0 };
 const log = openLog({ role: 'test', level: 'silent' });
 
@@ -64,6 +69,20 @@ test('the metrics server serves GET /metrics only, and reveals no error', async 
   const broken = await fetch(server.url);
   assert.is(broken.status, 500);
   assert.not.match(await broken.text(), 'secret');
+});
+
+test('connections that send nothing keep a probe out for seconds only', async () => {
+  const read = async () => [await (await openMetrics('one')).samples()];
+  await using server = await openMetricsServer({ listen, read, log });
+  const port = Number(new URL(server.url).port);
+  await using idle = new AsyncDisposableStack();
+  for (let count = 0; count < CONNECTIONS_MAX; count += 1) {
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    idle.defer(() => void socket.destroy());
+    await once(socket, 'connect');
+  }
+  assert.is(await fetch(server.url).catch(() => 'none'), 'none', 'all places are taken');
+  await until(async () => (await fetch(server.url).catch(() => undefined))?.status === 200, 45_000);
 });
 
 test('an address to listen on is host:port, or a port of loopback', () => {
