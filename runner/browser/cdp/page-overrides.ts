@@ -56,10 +56,10 @@ class PageOverrides {
   join(targetId: string, session: OwnSession): () => void {
     const page = this.#pageOf(targetId);
     page.sessions.add(session);
-    for (const override of page.overrides.values()) repeat([session], override);
+    for (const override of page.overrides.values()) void repeat([session], override);
     return () => {
       page.sessions.delete(session);
-      for (const override of page.overrides.values()) repeat(page.sessions, override);
+      for (const override of page.overrides.values()) void repeatAfterEnd(page, override);
       this.#forget(targetId, page);
     };
   }
@@ -77,7 +77,7 @@ class PageOverrides {
     if (value === '') override.values.clear();
     override.values.delete(setBy);
     if (value !== '') override.values.set(setBy, value);
-    if (wasSet || value !== '') repeat(page.sessions, override);
+    if (wasSet || value !== '') void repeat(page.sessions, override);
     keep(page, override);
     this.#forget(targetId, page);
   }
@@ -88,7 +88,7 @@ class PageOverrides {
     if (page === undefined) return;
     for (const override of page.overrides.values()) {
       if (!override.values.delete(setBy)) continue;
-      repeat(page.sessions, override);
+      void repeatAfterEnd(page, override);
       keep(page, override);
     }
     this.#forget(targetId, page);
@@ -110,12 +110,27 @@ function keep({ overrides }: Page, override: Override): void {
   else overrides.delete(override.repeated.name);
 }
 
-/** Sets the newest value, or none. */
-function repeat(sessions: Iterable<OwnSession>, { repeated, values }: Override): void {
+/** Sets the newest value, or none. Resolves when the sessions have answered. */
+async function repeat(
+  sessions: Iterable<OwnSession>,
+  { repeated, values }: Override,
+): Promise<void> {
   const { name, method, params } = repeated;
   const value = [...values.values()].at(-1) ?? '';
+  const own = { ...params, [name]: value };
   // rejects when the page is gone
-  for (const one of sessions) one.call(method, { ...params, [name]: value }).catch(() => undefined);
+  await Promise.allSettled([...sessions].map((one) => one.call(method, own)));
+}
+
+/**
+ * Chrome 156 may say that a session has ended before the page's process has ended it, which then
+ * removes a value that was repeated at once. After an answer of the page it stays.
+ */
+async function repeatAfterEnd(page: Page, override: Override): Promise<void> {
+  await repeat(page.sessions, override);
+  const { repeated } = override;
+  const now = page.overrides.get(repeated.name); // a client may have changed it
+  if (now !== undefined) await repeat(page.sessions, now);
 }
 
 function readValue(params: Command['params'], name: string): string {

@@ -1,7 +1,9 @@
 /** Overrides of a client after a navigation to another site, beside the runner's own sessions. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { pageOverrides } from '../../../../runner/browser/cdp/page-overrides.ts';
 import { openPages } from '../../../../runner/browser/cdp/pages.ts';
+import type { Pipe } from '../../../../runner/browser/cdp/pipe.ts';
 import { attach } from '../../../../runner/browser/cdp/target-session.ts';
 import { openRaw, type Raw } from '../../../runner/sessions/relay/raw.ts';
 import { until as polled } from '../../../support/poll.ts';
@@ -45,6 +47,33 @@ async function seenAt(url: string, client: Raw, session: string): Promise<unknow
   const look = `[matchMedia('print').matches, navigator.platform, navigator.userAgent]`;
   return evaluate(client, session, look);
 }
+
+test('after the end of a session, values are repeated until the page has answered', async () => {
+  const overrides = pageOverrides({} as Pipe);
+  const answers: (() => void)[] = [];
+  const media: string[] = [];
+  const kept = {
+    call(_method: string, params: object) {
+      media.push((params as { media: string }).media);
+      return new Promise((resolve) => answers.push(() => resolve({})));
+    },
+  };
+  overrides.join('page', kept);
+  const leave = overrides.join('page', { call: async () => ({}) });
+  const client = {};
+  overrides.observe({ method: 'Emulation.setEmulatedMedia', params: PRINT }, 'page', client);
+  leave();
+  assert.equal(media, ['print', 'print']);
+  answers[1]?.();
+  await polled(() => media.length === 3);
+  assert.equal(media, ['print', 'print', 'print']);
+
+  leave();
+  overrides.observe({ method: 'Emulation.setEmulatedMedia', params: {} }, 'page', client);
+  answers[3]?.();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(media.slice(3), ['print', ''], 'a value that was removed is not set again');
+});
 
 for (const launch of ENGINES) {
   const engine = 'program' in launch ? 'Chromium' : 'headless-shell';
