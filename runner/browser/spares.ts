@@ -1,9 +1,9 @@
 /**
  * Spare Chromes with fresh profiles, and the sessions that wait for one. A session takes a spare,
  * or waits for a start: the next Chrome that is ready is given to the session that has waited
- * longest. A failed start rejects a waiting session only if no other start is in progress for it.
- * After a failure, or the death of a spare, spares are not refilled for a pause, which doubles each
- * time until a session has a Chrome.
+ * longest. A failed start rejects a waiting session only if it began after the session, and if no
+ * other start is in progress for it. After a failure, or the death of a spare, spares are not
+ * refilled for a pause, which doubles each time until a session has a Chrome.
  *
  * The stock follows bursts. A session that found no spare makes it as large as the number of
  * sessions that began within some seconds. It stays so until no burst of that size has come for
@@ -47,14 +47,19 @@ export type SparesOptions = {
   closing: AbortSignal;
 };
 
+/** `began`: the number of starts that had begun before it. */
+type Waiter = PromiseWithResolvers<Chrome> & { began: number };
+
 export class Spares {
   readonly #options: SparesOptions;
   readonly #warm: Chrome[] = [];
-  readonly #waiting: PromiseWithResolvers<Chrome>[] = [];
+  readonly #waiting: Waiter[] = [];
   readonly #retired = new AbortController();
   /** Aborts when no Chrome may be started for which no session waits. */
   readonly #ending: AbortSignal;
   #starting = 0;
+  /** Number of starts until now. */
+  #starts = 0;
   #pauseMs = PAUSE_MIN_MS;
   #isPaused = false;
   #hasBegun = false;
@@ -85,7 +90,7 @@ export class Spares {
   async next(signal: AbortSignal): Promise<Chrome> {
     signal.throwIfAborted();
     const spare = this.#warm.shift();
-    const waiter = Promise.withResolvers<Chrome>();
+    const waiter = { ...Promise.withResolvers<Chrome>(), began: this.#starts };
     if (spare) {
       this.#count();
       waiter.resolve(spare);
@@ -191,13 +196,15 @@ export class Spares {
 
   async #startOne(): Promise<void> {
     this.#starting += 1;
+    this.#starts += 1;
+    const number = this.#starts;
     try {
       const chrome = await this.#options.start();
       this.#starting -= 1;
       if (!this.#options.closing.aborted) this.#offer(chrome);
     } catch (error) {
       this.#starting -= 1;
-      this.#fail(error);
+      this.#fail(error, number);
     }
     this.#fill();
   }
@@ -230,9 +237,12 @@ export class Spares {
     });
   }
 
-  #fail(error: unknown): void {
+  /** `number`: of the start. One before the session may have failed for a reason of that time. */
+  #fail(error: unknown, number: number): void {
     const { log } = this.#options;
-    if (this.#waiting.length > this.#starting) this.#waiting.shift()?.reject(error);
+    const [first] = this.#waiting;
+    const isItsOwn = first !== undefined && number > first.began;
+    if (isItsOwn && this.#waiting.length > this.#starting) this.#waiting.shift()?.reject(error);
     else log.warn({ error: String(error) }, 'cannot start a spare Chrome');
     this.#rest();
   }

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ended, invoke, publish } from '../../support/clients/functions.ts';
+import { ended, type Invocation, invoke, publish } from '../../support/clients/functions.ts';
 import { until } from '../../support/poll.ts';
 import { familyOf, type Process, signalAll } from '../../support/service/processes.ts';
 import { SPARES } from '../../support/service/serve.ts';
@@ -141,11 +141,14 @@ function isHost({ command }: Process): boolean {
   return /^\/bin\/node .*host\/main\.ts/.test(command);
 }
 
-/** Waits until the handler has its browser. */
+/** Waits until the handler has its browser; throws when the invocation ends before. */
 async function waiting(stack: Stack, id: string): Promise<void> {
   await until(async () => {
     const lines = await stack.call<{ message: string }[]>(`/v1/functions/invocations/${id}/logs`);
-    return JSON.stringify(lines).includes('waiting');
+    if (JSON.stringify(lines).includes('waiting')) return true;
+    const { endedAt, cause } = await stack.call<Invocation>(`/v1/functions/invocations/${id}`);
+    assert.is(endedAt, undefined, JSON.stringify(cause));
+    return false;
   });
 }
 

@@ -462,9 +462,28 @@ pool('a failed start releases its place and is not retried at once', async () =>
     log,
   });
   assert.match(String(await chromes.take({}, never).catch(String)), /cannot start/);
-  assert.is(tries, 1, 'the start of the spare was the one that it waited for');
+  assert.is(tries, 2, 'that of the spare, which had begun before, and one for the session');
   isBroken = false;
   await chromes.take({}, never);
+  await chromes.close();
+});
+
+pool('a start that began before a session and fails does not fail the session', async () => {
+  const { launch } = factory();
+  const gates: PromiseWithResolvers<void>[] = [];
+  const gated = async (options: TakeOptions): Promise<Chrome> => {
+    const gate = Promise.withResolvers<void>();
+    gates.push(gate);
+    await gate.promise;
+    return launch(options);
+  };
+  const spares = [{ engine: 'headless-shell', count: 1 } as const];
+  const chromes = openChromePool({ launch: gated, spares, max: 3, log });
+  const taken = chromes.take({}, never);
+  gates[0]?.reject(new Error('killed'));
+  await until(() => gates.length === 2, 'a start for the session');
+  gates[1]?.resolve();
+  assert.is((await taken).id, '0');
   await chromes.close();
 });
 
