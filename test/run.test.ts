@@ -170,12 +170,13 @@ run('one red file among green files fails the run, and is named at the end', asy
   await using dir = tempDirectory();
   writeTree(dir.path, {
     'a.test.ts': GREEN,
-    'b/hole.test.ts': inside('it("x", () => { throw 1 });'),
+    'b/hole.test.ts': inside('it("x", () => { throw new Error("not in\\ntime") });'),
   });
   const { status, lines } = tests('-j', '2', dir.path);
   assert.is(status, 1);
   assert.is(lines.at(-1), '4 passed, 1 failed');
-  assert.match(lines.slice(lines.indexOf('red:')).join('\n'), /FAIL .*hole\.test\.ts/);
+  const summary = lines.slice(lines.indexOf('red:')).join('\n');
+  assert.match(summary, /FAIL .*hole\.test\.ts.*\n.*"x": not in time\n/);
 });
 
 run('the output of a red file names the command that runs it alone, with its seed', async () => {

@@ -29,8 +29,18 @@ export type Report = Outcomes & { isSized: boolean; cpuMs: number };
 /** Ends a file with the report of what has run until then. */
 export const STOP = 'SIGUSR2';
 
+/** Ours: the whole error is in the output of the file. */
+const LINE_MAX_CHARS = 300;
+
 type TestState = 'not run' | 'started' | 'passed' | 'failed' | 'skipped';
-type TestRecord = { name: string; state: TestState; tookMs: number; reason?: string };
+type TestRecord = {
+  name: string;
+  state: TestState;
+  tookMs: number;
+  reason?: string;
+  /** The beginning of its error, as one line. */
+  error?: string;
+};
 type SuiteRecord = { name: string; runs: number; tests: TestRecord[]; left: string[] };
 
 const suites: SuiteRecord[] = [];
@@ -69,10 +79,12 @@ function problemsOf({ name, runs, tests, left }: SuiteRecord): string[] {
   if (tests.length === 0 && left.length === 0) return [`${title} has no tests`];
   const unknown = namedIn(name).filter((one) => tests.every((test) => test.name !== one));
   const idle = tests.filter(({ state }) => state === 'not run' || state === 'started');
+  const red = tests.filter(({ state }) => state === 'failed');
   return [
     ...left.map((test) => `${title}: "${test}" is skipped: fix or remove it`),
     ...unknown.map((one) => `${title}: has no test "${one}", which skips.ts names`),
     ...idle.map((test) => `${title}: "${test.name}" ${test.state}, and never ended`),
+    ...red.map((test) => `${title}: "${test.name}": ${test.error}`),
   ];
 }
 
@@ -114,10 +126,16 @@ async function followed(test: TestRecord, handler: () => Promise<void>): Promise
     test.state = 'passed';
   } catch (error) {
     test.state = 'failed';
+    test.error = lineOf(error);
     throw shown(error);
   } finally {
     test.tookMs = performance.now() - startedAt;
   }
+}
+
+function lineOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : inspect(error);
+  return text.replace(/\s+/g, ' ').slice(0, LINE_MAX_CHARS);
 }
 
 /**
