@@ -36,7 +36,7 @@ export async function longPoll<T>(
   for (;;) {
     const woken = new AbortController();
     // Subscribes before reading, so that no change in between is missed.
-    using _ = { [Symbol.dispose]: store.onWake(topic, () => woken.abort()) };
+    using _ = { [Symbol.dispose]: store.onWake(topic, () => woken.abort('woken')) };
     const found = await look();
     const leftMs = until - performance.now();
     if (isDone(found) || leftMs <= 0 || over.aborted) return found;

@@ -303,11 +303,20 @@ function serverMethod(method: AnyMethod, handler: AnyHandler, { onError, peerOf 
 function serverScope(raw: ServerCall, peer: Peer | undefined): { call: Call; close(): void } {
   const deadline = Number(raw.getDeadline());
   const left = new AbortController();
-  raw.on('cancelled', () => left.abort());
+  const leave = () => left.abort();
+  raw.on('cancelled', leave);
   const timeoutMs = Number.isFinite(deadline)
     ? Math.max(0, deadline - Date.now())
     : DEADLINE_DEFAULT_MS;
-  return openScope({ signal: left.signal, timeoutMs, metadata: metadataIn(raw.metadata), peer });
+  const metadata = metadataIn(raw.metadata);
+  const scope = openScope({ signal: left.signal, timeoutMs, metadata, peer });
+  return {
+    ...scope,
+    close() {
+      scope.close();
+      raw.off('cancelled', leave); // it follows each answer, too
+    },
+  };
 }
 
 /** Without binary values. */
