@@ -159,6 +159,21 @@ rendered(
   },
 );
 
+rendered('metrics are for the namespace of Prometheus only, and gateways for everybody', () => {
+  const monitoringNamespace = { 'kubernetes.io/metadata.name': 'watch' };
+  const { manifests } = render({ networkPolicy: { monitoringNamespace } });
+  type Rule = { from?: object[]; ports: { port: string }[] };
+  for (const role of ['core', 'gateway', 'runner']) {
+    const policy = found(manifests, 'NetworkPolicy', `tabern-${role}`);
+    const { ingress } = policy['spec'] as { ingress: Rule[] };
+    const rulesOf = (port: string) =>
+      ingress.filter(({ ports }) => ports.some((one) => one.port === port));
+    const froms = rulesOf('metrics').map(({ from }) => from);
+    equal(froms, [[{ namespaceSelector: { matchLabels: monitoringNamespace } }]], role);
+    if (role === 'gateway') equal(rulesOf('http'), [{ ports: [{ port: 'http' }] }]);
+  }
+});
+
 rendered('the check finds an unknown member, a wrong type and a missing one', async () => {
   const { manifests } = render();
   const service = structuredClone(found(manifests, 'Service', 'tabern'));
