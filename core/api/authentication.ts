@@ -7,7 +7,7 @@
  * bytes need no slow hash); tokens are settings, or files next to the database. A key is
  * svc_<8: public id>_<43: 32 random bytes, base64url><6: checksum of the text before it>.
  */
-import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { Fault } from '../../proto/rpc/errors.ts';
 import type { LoginKind } from '../store/types/audit.ts';
 import type { Store } from '../store/types.ts';
@@ -78,11 +78,11 @@ export function publicIdOf(key: string): string {
 
 /** The checksum, by which scanners distinguish keys from similar text. */
 export function checksum(body: string): string {
-  return createHash('sha256').update(body).digest('base64url').slice(0, 6);
+  return hash('sha256', body, 'base64url').slice(0, 6);
 }
 
 export function hashOf(key: string): Buffer {
-  return createHash('sha256').update(key).digest();
+  return hash('sha256', key, 'buffer');
 }
 
 /** Authenticates callers by their metadata. Throws API_KEY_MISSING or API_KEY_INVALID. */

@@ -88,12 +88,11 @@ export function invocationService(
       return { invocation: invocationToProto(row, jsonOf(caller.call)) };
     },
 
-    async getInvocation({ id, wait = 0 }, { projectId, call }) {
+    async getInvocation({ id: text, wait = 0 }, { projectId, call }) {
       inRange('wait', wait, { max: INVOCATION_WAIT_MAX_S });
-      const row = await find(id, projectId);
-      const isOver = wait === 0 || row.endedAt !== null;
-      const latest = isOver ? row : await ended(options, row, { call, waitMs: wait * 1_000 });
-      return { invocation: invocationToProto(latest, jsonOf(call)) };
+      const wanted = { id: pathId('id', text), projectId };
+      const row = await ended(options, wanted, { call, waitMs: wait * 1_000 });
+      return { invocation: invocationToProto(row, jsonOf(call)) };
     },
 
     async cancelInvocation({ id: text }, { projectId, call }) {
@@ -195,7 +194,7 @@ export async function findVersion(
 /** The invocation when it has ended, or its current state when the wait is over. */
 async function ended(
   { store, closing }: Options,
-  { id, projectId }: InvocationRow,
+  { id, projectId }: Pick<InvocationRow, 'id' | 'projectId'>,
   { call, waitMs }: { call: Call; waitMs: number },
 ): Promise<InvocationRow> {
   // its function may be deleted meanwhile

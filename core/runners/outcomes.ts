@@ -50,10 +50,8 @@ export async function invocationOutcome(
 ): Promise<InvocationOutcome> {
   if (reported === undefined) return { kind: 'success', results: null };
   if (reported.$case === 'resultsJson') {
-    const lease = await store.findLease(leaseId);
-    if (lease) return await resultsOutcome(reported.value, lease.projectId, validator);
-    // A lost lease needs no check: its outcome is dropped.
-    return { kind: 'success', results: null };
+    const owner = async () => (await store.findLease(leaseId))?.projectId;
+    return await resultsOutcome(reported.value, owner, validator);
   }
   const { code, message, name, stack } = reported.value;
   const known = INVOCATION_CODES.find((one) => one === code);
@@ -81,13 +79,13 @@ export function stepsJson(steps: CompleteInvocationRequest['steps']): string | u
 /** The text is scanned, never parsed, and stored unchanged for the HTTP answer. */
 async function resultsOutcome(
   json: string,
-  projectId: string,
+  owner: () => Promise<string | undefined>,
   validator: Validator,
 ): Promise<InvocationOutcome> {
   if (Buffer.byteLength(json) > RESULTS_MAX_BYTES) {
     return badResult('is larger than 6 MiB of JSON');
   }
-  switch (await validator.json(projectId, json, RESULTS_DEPTH_MAX)) {
+  switch (await validator.json(owner, json, RESULTS_DEPTH_MAX)) {
     case 'syntax':
       return badResult('is not JSON');
     case 'depth':

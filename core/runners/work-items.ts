@@ -86,6 +86,7 @@ async function read(
   options: WorkItemOptions,
   taken: readonly LeasedWork[],
 ): Promise<{ work: Work[]; unreadable: Unreadable[] }> {
+  if (taken.length === 0) return { work: [], unreadable: [] };
   const open = options.secretValues.opener();
   const unreadable: Unreadable[] = [];
   const signal = AbortSignal.timeout(READ_MS);

@@ -55,9 +55,14 @@ export function openValidator({ checkMaxMs = CHECK_MAX_MS, pauseMs = PAUSE_MS } 
       if (!hasPatterns(session)) return undefined;
       return run(projectId, { kind: 'patterns', args: [session] });
     },
-    /** The problem of a text that is not JSON. */
-    async json(projectId: string, text: string, depthMax: number) {
+    /**
+     * The problem of a text that is not JSON. `owner`: the project of a lease, read only for a long
+     * text; that of a lost lease is not checked, because it is dropped.
+     */
+    async json(owner: () => Promise<string | undefined>, text: string, depthMax: number) {
       if (text.length <= SCANNED_HERE_MAX) return jsonProblem(text, depthMax);
+      const projectId = await owner();
+      if (projectId === undefined) return undefined;
       return run(projectId, { kind: 'json', args: [text, depthMax] });
     },
     /** See core/validation/cron.ts; throws INVALID_FIELD. */

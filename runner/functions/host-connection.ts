@@ -97,6 +97,8 @@ export class HostConnection {
   /** Whether a run of it had secrets: its own output is logged no more. */
   #hadSecrets = false;
   #retired: string | undefined;
+  /** Hashes of the bundles in its directory, which the runner alone writes. */
+  readonly #bundles = new Set<string>();
   /** Runs that have not been sent to the host yet. */
   #preparing = 0;
   #cause: string | undefined;
@@ -147,10 +149,7 @@ export class HostConnection {
     bundle: Bundle,
     { onLines, values = [], signal }: RunOptions,
   ): Promise<RunOutcome> {
-    this.#preparing += 1;
-    await putBundle(bundle, join(this.#deps.dir, 'fn')).finally(() => {
-      this.#preparing -= 1;
-    });
+    await this.#put(bundle);
     const { promise, resolve: settle } = Promise.withResolvers<RunOutcome>();
     const running: Running = {
       settle: (outcome) => {
@@ -200,6 +199,17 @@ export class HostConnection {
     this.#isUsable = false;
     this.#cause ??= cause;
     this.#deps.jailed.kill();
+  }
+
+  async #put(bundle: Bundle): Promise<void> {
+    if (this.#bundles.has(bundle.sha256)) return;
+    this.#preparing += 1;
+    try {
+      await putBundle(bundle, join(this.#deps.dir, 'fn'));
+      this.#bundles.add(bundle.sha256);
+    } finally {
+      this.#preparing -= 1;
+    }
   }
 
   #send(message: ToHost): void {

@@ -45,10 +45,13 @@ export async function workLoop(options: LoopOptions): Promise<void> {
   await follow('work', following, async (within) => {
     while (running.size >= max) await Promise.race(running);
     if (signal.aborted || draining.aborted) return;
-    for (const leased of await leaseWork(options, max - running.size, within)) {
+    const all = await leaseWork(options, max - running.size, within);
+    for (const leased of all) {
       const started = start(leased, options).finally(() => running.delete(started));
       running.add(started);
     }
+    // the next poll would come before the acknowledgement, for which this work waits
+    await Promise.all(all.map(({ held }) => held.acknowledged));
   });
   if (!signal.aborted && !draining.aborted) onSuperseded();
   log.debug({ kind, held: leases.held() }, 'leasing has ended');

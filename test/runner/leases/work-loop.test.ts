@@ -62,6 +62,7 @@ async function run(isAcknowledged: boolean): Promise<string[]> {
     async leaseWork() {
       polls += 1;
       if (polls === 1) return { work: offered };
+      acts.push('polled again');
       ending.abort();
       throw ending.signal.reason;
     },
@@ -87,7 +88,7 @@ async function run(isAcknowledged: boolean): Promise<string[]> {
       acts.push(`${leaseId} ${held.lost.aborted ? 'left' : 'runs'}`);
     },
   });
-  while (!ending.signal.aborted) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => acts.length === BEFORE.length);
   if (!isAcknowledged) lost.abort();
   acknowledged.resolve();
   await looping;
@@ -99,13 +100,15 @@ const BEFORE = ['a announced', 'b announced', 'acknowledged a,b', 'a prepared', 
 loop('work is announced, then prepared while its lease is being acknowledged', async () => {
   const acts = await run(true);
   assert.equal(acts.slice(0, 5), BEFORE);
-  assert.equal(acts.slice(5).toSorted(), ['a runs', 'a withdrawn', 'b runs', 'b withdrawn']);
+  const after = ['a runs', 'a withdrawn', 'b runs', 'b withdrawn', 'polled again'];
+  assert.equal(acts.slice(5).toSorted(), after);
 });
 
 loop('work whose lease is lost before its acknowledgement is not run', async () => {
   const acts = await run(false);
   assert.equal(acts.slice(0, 5), BEFORE);
-  assert.equal(acts.slice(5).toSorted(), ['a left', 'a withdrawn', 'b left', 'b withdrawn']);
+  const after = ['a left', 'a withdrawn', 'b left', 'b withdrawn', 'polled again'];
+  assert.equal(acts.slice(5).toSorted(), after);
 });
 
 loop('there is never more work than places, and the loop waits for the last piece', async () => {
