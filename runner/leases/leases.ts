@@ -17,8 +17,8 @@ const BEAT_MS = 1_000;
 export type LeaseState = Appending & {
   id: string;
   /**
-   * Settles when core has acknowledged the lease, or the lease is lost. Until then the work may be
-   * prepared without visible effects: core may lease it to another runner.
+   * Settles when core has acknowledged the lease, or the lease is lost or dropped. Until then the
+   * work may be prepared without visible effects: core may lease it to another runner.
    */
   acknowledged: Promise<void>;
   /** Aborts when the lease is lost. */
@@ -145,7 +145,11 @@ export function openLeases(options: {
   };
   const thread = options.openThread({ receive, ended });
   const drop = (leaseId: string): void => {
-    if (held.delete(leaseId)) thread.send({ type: 'dropped', leaseId });
+    const lease = held.get(leaseId);
+    if (lease === undefined) return;
+    held.delete(leaseId);
+    lease.acknowledged.resolve(); // its work may have failed before, and the work loop waits
+    thread.send({ type: 'dropped', leaseId });
   };
   const beat = (): void => {
     const isInspected = inspector.url() !== undefined;

@@ -1,17 +1,19 @@
 /**
  * `node test/bench/functions/steps.ts [runs]`: where the time of a trivial function goes: when each
  * span of its trace begins and ends, from the request on, as medians. The service runs as in
- * invoke.ts; its spans cost some of the time. Then what the promises cost on this machine: a write
- * of 4 KiB that waits for the disk, of which an invocation has three, one after the other.
+ * invoke.ts; its spans cost some of the time. Then the CPU time of each process until the answer,
+ * and what the promises cost on this machine: a write of 4 KiB that waits for the disk, of which an
+ * invocation has three, one after the other.
  */
 import { randomBytes } from 'node:crypto';
-import { closeSync, fdatasyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, fdatasyncSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { must } from '../../../proto/common/must.ts';
 import { type Invocation, isOver, publish } from '../../support/clients/functions.ts';
 import { until } from '../../support/poll.ts';
+import { familyOf } from '../../support/service/processes.ts';
 import { SPARES } from '../../support/service/serve.ts';
 import type { Made } from '../../support/service/spans.ts';
 import { boot, type Stack } from '../../support/service/stack.ts';
@@ -42,14 +44,19 @@ await Promise.all(Array.from({ length: WARM_UP_RUNS }, () => run(stack)));
 await sleep(REST_MS);
 const begins = new Map<string, number>();
 const took: number[] = [];
+const used: Map<string, number>[] = [];
+const watched = await processesOf(stack);
 while (begins.size < RUNS) {
   const traceId = randomBytes(16).toString('hex');
   begins.set(traceId, performance.timeOrigin + performance.now());
+  const before = cpuMs(watched);
   took.push(...(await timed(1, () => run(stack, traceId))));
+  used.push(new Map([...cpuMs(watched)].map(([name, ms]) => [name, ms - (before.get(name) ?? 0)])));
   await sleep(PAUSE_MS);
 }
 show(`invoke -> COMPLETED, ${RUNS} runs`, took);
 showSteps(await until(() => endedTraces(begins.size)));
+showCpu();
 await using disk = tempDirectory('tabern-bench-');
 showSyncs(join(disk.path, 'block'));
 
@@ -93,6 +100,40 @@ function showSteps(spans: readonly Span[]): void {
       `  ${name.padEnd(42)} ${begin.toFixed(1).padStart(6)} ${end.toFixed(1).padStart(6)}`,
     );
   }
+}
+
+/** The service's processes without its browsers, and this one. */
+async function processesOf(stack: Stack): Promise<[string, number][]> {
+  const runner = await stack.runnerPid();
+  const hosts = familyOf(runner).filter(({ command }) => /host\/main\.ts/.test(command));
+  return [
+    ['gateway and core', stack.pid],
+    ['runner', runner],
+    ...hosts.map(({ pid }): [string, number] => ['function hosts', pid]),
+    ['this client', process.pid],
+  ];
+}
+
+/** Since their start, in milliseconds, by process: of the main thread, and of all others. */
+function cpuMs(processes: readonly [string, number][]): Map<string, number> {
+  const ms = new Map<string, number>();
+  for (const [name, pid] of processes) {
+    for (const thread of readdirSync(`/proc/${pid}/task`)) {
+      const part = thread === String(pid) ? name : `${name}, other threads`;
+      const [nanoseconds] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(
+        ' ',
+      );
+      ms.set(part, (ms.get(part) ?? 0) + Number(nanoseconds) / 1e6);
+    }
+  }
+  return ms;
+}
+
+function showCpu(): void {
+  const names = [...new Set(used.flatMap((one) => [...one.keys()]))];
+  const rows = names.map((name) => [name, middle(used.map((one) => one.get(name) ?? 0))] as const);
+  console.log(`CPU until the answer: ${rows.reduce((sum, [, ms]) => sum + ms, 0).toFixed(1)} ms`);
+  for (const [name, ms] of rows) console.log(`  ${name.padEnd(42)} ${ms.toFixed(1).padStart(6)}`);
 }
 
 function showSyncs(path: string): void {

@@ -126,6 +126,16 @@ test('a lease that core has ended before its acknowledgement is lost', async () 
   assert.is(scene.leases.held(), 1);
 });
 
+test('a lease whose work has ended before its acknowledgement settles', async () => {
+  const answer = Promise.withResolvers<{ leaseIds: string[] }>();
+  await using scene = leasesOf(() => answer.promise, SELDOM);
+  const lease = scene.leases.hold('a');
+  scene.leases.acknowledge(['a']);
+  lease[Symbol.dispose]();
+  await lease.acknowledged;
+  answer.resolve({ leaseIds: ['a'] });
+});
+
 test('an acknowledgement is retried for the leases that are still held', async () => {
   const told: string[][] = [];
   await using scene = leasesOf(async ({ leaseIds }) => {
