@@ -48,7 +48,7 @@ async function seenAt(url: string, client: Raw, session: string): Promise<unknow
   return evaluate(client, session, look);
 }
 
-test('after the end of a session, values are repeated until the page has answered', async () => {
+test('after a session has ended, a value is repeated at once and after an answer', async () => {
   const overrides = pageOverrides({} as Pipe);
   const answers: (() => void)[] = [];
   const media: string[] = [];
