@@ -1,8 +1,9 @@
 /**
  * `node test/bench/recording.ts [rounds]`: a page with 100 sub-resources through the whole service,
  * without a log, with the protocol log, and with log and recording, against the same Chrome over
- * its own pipe without the service, interleaved in one run; then the cost of encoding. Read the
- * ratios. The aims: log 1.1, log and recording 1.3.
+ * its own pipe without the service, interleaved in one run. Two floors stand beside them: the same
+ * Chrome with its sandbox, and the least between a client and a Chrome without a port
+ * (support/forward-child.ts). Then the cost of encoding. Read the ratios.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -13,8 +14,9 @@ import { openEncoder } from '../../runner/sessions/recording/encoder.ts';
 import { launchOne, listen, log } from '../runner/browser/lab.ts';
 import { boot } from '../support/service/stack.ts';
 import { tempDirectory } from '../support/temp.ts';
+import { startDirect, startForward } from './relay.ts';
 import { timed } from './support/figures.ts';
-import { type Named, type Peer, sessionsOf, triedBy } from './support/providers.ts';
+import { connectionsTo, type Named, type Peer, sessionsOf, triedBy } from './support/providers.ts';
 import { type Effort, type Row, rowOf, showRow } from './support/rows.ts';
 
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/lib/chromium/chromium-headless-shell';
@@ -30,14 +32,23 @@ const REST_MS = 1_000;
 /** The encoded pictures: ten a second for this long. */
 const SECONDS = 20;
 const SIZE = { width: 1280, height: 800 };
-const IMAGE =
-  '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><circle r="9"/></svg>';
+/**
+ * A pixel. An SVG picture is a document for Chrome: with a hundred of them, each load of the page
+ * took longer in the same process, of a plain Chrome too (0.5 to 6.6 s of CPU in 25 loads).
+ */
+const IMAGE = Buffer.from('R0lGODlhAQABAAAAACwAAAAAAQABAAA=', 'base64');
 /** Ticks in a second, of /proc. */
 const TICKS = 100;
 
 if (import.meta.main) {
   console.log(`a page with ${RESOURCES} sub-resources, ${ROUNDS} rounds`);
-  for (const row of await pages({ rounds: ROUNDS, samplesMax: 1 })) showRow(row);
+  await using sandboxed = await startDirect();
+  await using least = await startForward();
+  const floors = [
+    { name: 'with its sandbox', ...connectionsTo(sandboxed.url) },
+    { name: 'the least between', ...connectionsTo(least.url) },
+  ];
+  for (const row of await pages({ rounds: ROUNDS, samplesMax: 1 }, floors)) showRow(row);
   await encoding();
 }
 
@@ -146,8 +157,9 @@ async function drawn(): Promise<Buffer[]> {
 
 function answer({ url = '/' }: IncomingMessage, response: ServerResponse): void {
   const isPage = url.startsWith('/?');
-  response.writeHead(200, { 'content-type': isPage ? 'text/html' : 'image/svg+xml' });
-  const ofImage = (_: unknown, index: number) => `<img src="/${url.slice(2)}-${index}">`;
+  response.writeHead(200, { 'content-type': isPage ? 'text/html' : 'image/gif' });
+  const ofImage = (_: unknown, index: number) =>
+    `<img width="20" height="20" src="/${url.slice(2)}-${index}">`;
   const images = Array.from({ length: RESOURCES }, ofImage).join('');
   response.end(isPage ? `<title>page</title>${images}` : IMAGE);
 }

@@ -274,7 +274,7 @@ function mib(bytes: number): string {
  * theirs. It listens on a separate port. Its sandbox is on, as behind the relay: on some machines
  * the sandbox alone triples a round trip.
  */
-async function startDirect(): Promise<Started> {
+export async function startDirect(): Promise<Started> {
   const profile = mkdtempSync(join(tmpdir(), 'tabern-bench-'));
   const flags = [...flagsOf(profile), '--remote-debugging-port=0'];
   const isRoot = process.getuid?.() === 0;
@@ -302,7 +302,7 @@ async function startCopy(direct: string): Promise<Started> {
   return { url: url.href, [Symbol.asyncDispose]: () => ended(child, () => child.disconnect()) };
 }
 
-async function startForward(...kind: 'logs'[]): Promise<Started> {
+export async function startForward(...kind: 'logs'[]): Promise<Started> {
   const file = './support/forward-child.ts';
   const { child, said } = await startChild<{ port: number }>(file, CHROME, ...kind);
   return startedBy(child, `ws://127.0.0.1:${said.port}/`);

@@ -1,7 +1,7 @@
 /**
- * Captures frames of one page as it changes, at most ten a second, for its recording. The decisions
+ * Captures frames of one page as it changes, about ten a second, for its recording. The decisions
  * about the modes are in runner/browser/README.md.
- *   live --80 % of the frames possible in 2 s--> sparing --two equal frames--> live
+ *   live --a second frame within 100 ms--> sparing --two equal frames--> live
  *   live, sparing --a window opens, which may pause the page--> still --runs, or after 5 s--> live
  * A page that opens windows without end is still for a limited share of the time.
  * The page cannot detect any of it, nor can a client's own screencast.
@@ -15,13 +15,11 @@ import type { CallOptions, TargetSession } from '../../browser/cdp/target-sessio
 const SIDE_MAX = 1280;
 /** Of JPEG. Ours: text stays readable, and a frame of 1280 by 800 has 30 to 100 KB. */
 const QUALITY = 60;
-/** This and the next three: runner/browser/README.md, "A page that draws without end". */
+/** This and the next three: runner/browser/README.md, "A page that draws often". */
 const FRAME_MS = 100;
 const WINDOW_MS = 2_000;
 const SATURATED = (0.8 * WINDOW_MS) / FRAME_MS;
 const SPARING_MS = 250;
-/** With this many unacknowledged frames Chrome 156 drops the next (seen). */
-const IN_FLIGHT_MAX = 3;
 /** Ours: a client resumes a new window after a round trip or two, also on a busy machine. */
 const STILL_MS = 5_000;
 /** Ours: of the time in which it may be still, regained in each ms in which it is not. */
@@ -48,13 +46,10 @@ export class PageRecorder {
   readonly #listeners: (() => void)[];
   #mode: 'live' | 'sparing' | 'still' | 'over' = 'live';
   #last = '';
-  #isEqual = false; // the last frame was equal to the one before
   #isShooting = false; // sparing, and its frame has not arrived
   #times: number[] = []; // of the frames in the window
-  #captures = 0;
+  #restMs = FRAME_MS; // between two frames, sparing
   #wanted = new AbortController(); // aborts the capture that started last
-  #unacknowledged = 0; // frames of this capture that are not acknowledged
-  #mayMissFrame = false; // Chrome may have dropped one
   #holds = 0; // windows that may pause the page
   #wasHeld = false; // and has not been visible since
   #isStale = false; // Chrome's frames are from then
@@ -70,8 +65,10 @@ export class PageRecorder {
     this.#session = session;
     this.#options = options;
     this.#listeners = [
-      session.on('Page.screencastFrame', ({ data, sessionId }) => {
-        this.#onFrame(String(data), sessionId);
+      session.on('Page.screencastFrame', ({ data, sessionId, metadata }) => {
+        const { timestamp } = (metadata ?? {}) as { timestamp?: number };
+        const drawnAt = timestamp === undefined ? options.now() : timestamp * 1_000;
+        this.#onFrame(String(data), { sessionId, drawnAt });
       }),
       session.on('Page.screencastVisibilityChanged', ({ visible }) => {
         this.#onVisibility(visible === true);
@@ -107,7 +104,7 @@ export class PageRecorder {
     this.#halt();
   }
 
-  #onFrame(data: string, sessionId: unknown): void {
+  #onFrame(data: string, { sessionId, drawnAt }: { sessionId: unknown; drawnAt: number }): void {
     const isUnasked = this.#mode === 'sparing' && !this.#isShooting;
     if (this.#mode === 'over' || this.#mode === 'still' || isUnasked) return;
     if (this.#isStale) {
@@ -118,38 +115,14 @@ export class PageRecorder {
     const isSame = data === this.#last;
     if (!isSame) this.#options.onFrame({ jpeg: Buffer.from(data, 'base64'), at });
     this.#last = data;
-    const isAtRest = isSame && this.#isEqual;
-    this.#isEqual = isSame;
-    if (this.#mode === 'sparing') {
-      if (!isAtRest) {
-        this.#spare();
-        return;
-      }
-      this.#mode = 'live'; // the capture that took this frame continues
-      this.#times = [];
+    const isQuick = drawnAt - (this.#times.at(-1) ?? -FRAME_MS) < FRAME_MS;
+    this.#times = [...this.#times.filter((time) => drawnAt - time < WINDOW_MS), drawnAt];
+    if (this.#mode === 'sparing' ? !isSame : isQuick) {
+      this.#spare();
+      return;
     }
-    this.#times = [...this.#times.filter((time) => at - time < WINDOW_MS), at];
-    if (this.#times.length >= SATURATED) this.#spare();
-    else this.#hold(sessionId);
-  }
-
-  /**
-   * Acknowledges the frame after a delay; after the last of several, restarts the capture for a
-   * frame that Chrome may have dropped.
-   */
-  #hold(sessionId: unknown): void {
-    const capture = this.#captures;
-    this.#unacknowledged += 1;
-    this.#mayMissFrame ||= this.#unacknowledged >= IN_FLIGHT_MAX;
-    clearTimeout(this.#timer);
-    const release = (): void => {
-      if (capture !== this.#captures || this.#mode !== 'live') return;
-      this.#send('screencastFrameAck', { sessionId });
-      this.#unacknowledged -= 1;
-      if (this.#unacknowledged === 0 && this.#mayMissFrame)
-        this.#schedule(() => this.#renew(), FRAME_MS);
-    };
-    setTimeout(release, FRAME_MS).unref();
+    this.#mode = 'live'; // the capture that took this frame continues
+    this.#send('screencastFrameAck', { sessionId });
   }
 
   #pause(): void {
@@ -159,7 +132,6 @@ export class PageRecorder {
     this.#stillLeftMs = Math.min(STILL_MS, this.#stillLeftMs + regained);
     this.#changedAt = now;
     this.#mode = 'still';
-    this.#captures += 1; // earlier frames are not acknowledged any more
     clearTimeout(this.#timer);
     this.#halt();
     this.#deadline = setTimeout(() => this.#resume(), this.#stillLeftMs).unref();
@@ -197,18 +169,19 @@ export class PageRecorder {
     this.#start();
   }
 
+  /** The next frame in a while, also when Chrome has dropped one. */
   #spare(): void {
+    if (this.#times.length >= SATURATED) this.#restMs = SPARING_MS;
+    else if (this.#mode === 'live') this.#restMs = FRAME_MS;
     this.#mode = 'sparing';
     this.#isShooting = false;
     this.#halt();
-    this.#schedule(() => this.#start(), SPARING_MS);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#start(), this.#restMs).unref();
   }
 
   #start(): void {
     this.#isShooting = true;
-    this.#unacknowledged = 0;
-    this.#mayMissFrame = false;
-    this.#captures += 1;
     this.#wanted = new AbortController();
     const size = { maxWidth: SIDE_MAX, maxHeight: SIDE_MAX };
     const wanted = { timeoutMs: START_TIMEOUT_MS, signal: this.#wanted.signal };
@@ -218,11 +191,6 @@ export class PageRecorder {
   #halt(): void {
     this.#wanted.abort();
     this.#send('stopScreencast');
-  }
-
-  #schedule(act: () => void, ms: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(act, ms).unref();
   }
 
   #send(method: string, params?: object, options?: CallOptions): void {
