@@ -208,7 +208,8 @@ export function showRow(row: Row): void {
   const { p50, p95, plain: theirs, ratio, spread } = figuresOf(row);
   const own = `p50 ${p50.toFixed(1)} ${unit}, p95 ${p95.toFixed(1)} ${unit}`;
   const beside = `${ratio.toFixed(2)}x of ${theirs.toFixed(1)} ${unit}, ${plain}`;
-  console.log(`${title}: ${own} = ${beside}; spread ${(100 * spread).toFixed(0)} %`);
+  const of = row.peer === undefined ? '' : `, ${row.peer}`;
+  console.log(`${title}${of}: ${own} = ${beside}; spread ${(100 * spread).toFixed(0)} %`);
 }
 
 export function middle(values: readonly number[]): number {
