@@ -1,7 +1,7 @@
 /**
  * Captures frames of one page as it changes, about ten a second, for its recording. The decisions
  * about the modes are in runner/browser/README.md.
- *   live --a second frame within 100 ms--> sparing --two equal frames--> live
+ *   live --two frames within 100 ms--> sparing --two equal frames--> live
  *   live, sparing --a window opens, which may pause the page--> still --runs, or after 5 s--> live
  * A page that opens windows without end is still for a limited share of the time.
  * The page cannot detect any of it, nor can a client's own screencast.
@@ -47,7 +47,8 @@ export class PageRecorder {
   #mode: 'live' | 'sparing' | 'still' | 'over' = 'live';
   #last = '';
   #isShooting = false; // sparing, and its frame has not arrived
-  #times: number[] = []; // of the frames in the window
+  #times: number[] = []; // when the frames in the window arrived
+  #drawnAt = -FRAME_MS; // the last frame, in ms since 1970
   #restMs = FRAME_MS; // between two frames, sparing
   #wanted = new AbortController(); // aborts the capture that started last
   #holds = 0; // windows that may pause the page
@@ -115,8 +116,12 @@ export class PageRecorder {
     const isSame = data === this.#last;
     if (!isSame) this.#options.onFrame({ jpeg: Buffer.from(data, 'base64'), at });
     this.#last = data;
-    const isQuick = drawnAt - (this.#times.at(-1) ?? -FRAME_MS) < FRAME_MS;
-    this.#times = [...this.#times.filter((time) => drawnAt - time < WINDOW_MS), drawnAt];
+    // Chrome states when it drew a frame, so this alone bounds nothing
+    const isDrawnQuickly = drawnAt - this.#drawnAt < FRAME_MS;
+    const isQuick = at - (this.#times.at(-1) ?? -FRAME_MS) < FRAME_MS || isDrawnQuickly;
+    this.#drawnAt = drawnAt;
+    const recent = this.#times.filter((time) => at - time < WINDOW_MS);
+    this.#times = [...recent, at].slice(-SATURATED); // also when the clock is set back
     if (this.#mode === 'sparing' ? !isSame : isQuick) {
       this.#spare();
       return;
