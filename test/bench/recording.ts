@@ -104,7 +104,9 @@ async function pageOf(provider: Named, parts: AsyncDisposableStack): Promise<Pag
     await release();
   };
   parts.defer(async () => void (await triedBy(provider.name, end)));
-  return browser.contexts()[0]?.pages()[0] ?? (await browser.newPage());
+  // of the default context, as a session's: other contexts have no cache on the disk
+  const context = must(browser.contexts()[0], 'a default context');
+  return context.pages()[0] ?? (await context.newPage());
 }
 
 async function encoding(): Promise<void> {

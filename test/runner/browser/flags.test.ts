@@ -3,15 +3,17 @@
  * driver release that adds a switch or a feature turns this red: take it into flags.ts, or state
  * below why it is left out.
  */
-import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { chromium, type Page } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { must } from '../../../proto/common/must.ts';
 import { chromeFlags, type FlagFacts } from '../../../runner/browser/flags.ts';
 import { directory } from '../../support/runner/project.ts';
-import { openLab } from './lab.ts';
+import { listen, openLab } from './lab.ts';
 
 const test = suite('runner/browser/flags');
 const ENGINES = {
@@ -28,6 +30,9 @@ const FACTS: FlagFacts = {
   ignoreCertificateErrors: false,
   extensions: [],
 };
+
+/** Of a page. */
+const SHEETS = 50;
 
 /** Of the drivers' switches and features, those that ours have not, and why. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
@@ -101,6 +106,45 @@ for (const [kind, program] of Object.entries(ENGINES)) {
     assert.equal(await look(await browser.newPage()), expected);
     await browser.close();
   });
+}
+
+for (const [kind, program] of Object.entries(ENGINES)) {
+  test(`a second visit comes from the HTTP cache, which is few files (${kind})`, async () => {
+    await using site = await cacheable();
+    await using lab = await openLab({ allow: ['127.0.0.0/8'], program });
+    const browser = await chromium.connectOverCDP(lab.connectUrl);
+    const page = await must(browser.contexts()[0], 'the default context').newPage();
+    await page.goto(site.url);
+    assert.is(site.asked(), 1 + SHEETS);
+    await page.goto(`${site.url}?again`);
+    assert.is(site.asked(), 2 + SHEETS, 'asked again for what is cached');
+    const all = await readdir(lab.chrome.dir, { recursive: true });
+    const files = all.filter((path) => path.includes('Cache/Cache_Data/'));
+    assert.ok(files.length > 0, 'no HTTP cache');
+    assert.ok(files.length < SHEETS / 2, `files: ${files.length}`);
+    await browser.close();
+  });
+}
+
+/** A page of style sheets that may be cached; `asked`: how many requests came, but for icons. */
+async function cacheable() {
+  let asked = 0;
+  const server = createServer(({ url = '/' }, response) => {
+    if (url !== '/favicon.ico') asked += 1;
+    const sheets = Array.from({ length: SHEETS }, (_, at) => `<link rel=stylesheet href="/${at}">`);
+    const isPage = /^[/]([?]|$)/.test(url);
+    const type = isPage ? 'text/html' : 'text/css';
+    const control = isPage ? 'no-store' : 'max-age=600';
+    response.writeHead(200, { 'content-type': type, 'cache-control': control });
+    response.end(isPage ? sheets.join('') : `/* ${'x'.repeat(2_000)} */`);
+  });
+  return {
+    url: `http://127.0.0.1:${await listen(server)}/`,
+    asked: () => asked,
+    async [Symbol.asyncDispose]() {
+      server.close().closeAllConnections();
+    },
+  };
 }
 
 async function look(page: Page): Promise<unknown> {
