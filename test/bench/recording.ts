@@ -1,9 +1,10 @@
 /**
  * `node test/bench/recording.ts [rounds]`: a page with 100 sub-resources through the whole service,
  * without a log, with the protocol log, and with log and recording, against the same Chrome over
- * its own pipe without the service, interleaved in one run. Two floors stand beside them: the same
- * Chrome with its sandbox, and the least between a client and a Chrome without a port
- * (support/forward-child.ts). Then the cost of encoding. Read the ratios.
+ * its own pipe without the service, interleaved in one run. Three floors stand beside them: the
+ * same Chrome with its sandbox, the least between a client and a Chrome without a port
+ * (support/forward-child.ts), and the same while its client captures the page. Then the cost of
+ * encoding. Read the ratios.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -40,20 +41,25 @@ const IMAGE = Buffer.from('R0lGODlhAQABAAAAACwAAAAAAQABAAA=', 'base64');
 /** Ticks in a second, of /proc. */
 const TICKS = 100;
 
+/** A peer whose page is prepared once, before it is measured. */
+type Prepared = Peer & { prepare?(page: Page): Promise<void> };
+
 if (import.meta.main) {
   console.log(`a page with ${RESOURCES} sub-resources, ${ROUNDS} rounds`);
   await using sandboxed = await startDirect();
   await using least = await startForward();
+  await using captured = await startForward();
   const floors = [
     { name: 'with its sandbox', ...connectionsTo(sandboxed.url) },
     { name: 'the least between', ...connectionsTo(least.url) },
+    { name: 'the least between, captured', ...connectionsTo(captured.url), prepare: capture },
   ];
   for (const row of await pages({ rounds: ROUNDS, samplesMax: 1 }, floors)) showRow(row);
   await encoding();
 }
 
 /** The page in a session of each kind, of each peer, and directly. */
-export async function pages(effort: Effort, peers: readonly Peer[] = []): Promise<Row[]> {
+export async function pages(effort: Effort, peers: readonly Prepared[] = []): Promise<Row[]> {
   await using parts = new AsyncDisposableStack();
   const site = createServer(answer);
   const url = `http://127.0.0.1:${await listen(site)}/`;
@@ -63,7 +69,7 @@ export async function pages(effort: Effort, peers: readonly Peer[] = []): Promis
   const direct = await launched.newPage();
   const stack = parts.use(await boot({ env: { TABERN_CHROME: CHROME }, isDirect: true }));
   const of = (settings: object) => sessionsOf(stack, settings);
-  const variants: { provider: Named; row: Row }[] = [
+  const variants: { provider: Named & Partial<Prepared>; row: Row }[] = [
     { provider: of({ logSession: false, recordSession: false }), row: rowOf('pageBare') },
     { provider: of({ recordSession: false }), row: rowOf('pageLogged') },
     { provider: of({}), row: rowOf('page') },
@@ -72,7 +78,9 @@ export async function pages(effort: Effort, peers: readonly Peer[] = []): Promis
   const opened: { page: Page; provider: Named; row: Row }[] = [];
   for (const { provider, row } of variants) {
     const page = await triedBy(provider.name, () => pageOf(provider, parts));
-    if (page) opened.push({ page, provider, row });
+    if (page === undefined) continue;
+    await provider.prepare?.(page);
+    opened.push({ page, provider, row });
   }
   let count = 0;
   const load = async (page: Page): Promise<number[]> => {
@@ -107,6 +115,15 @@ async function pageOf(provider: Named, parts: AsyncDisposableStack): Promise<Pag
   // of the default context, as a session's: other contexts have no cache on the disk
   const context = must(browser.contexts()[0], 'a default context');
   return context.pages()[0] ?? (await context.newPage());
+}
+
+/** Every drawing, as far as Chrome follows. */
+async function capture(page: Page): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  session.on('Page.screencastFrame', ({ sessionId }) => {
+    session.send('Page.screencastFrameAck', { sessionId }).catch(() => undefined); // it has ended
+  });
+  await session.send('Page.startScreencast', { format: 'jpeg', quality: 60 });
 }
 
 async function encoding(): Promise<void> {
