@@ -54,8 +54,8 @@ const DISABLED_FEATURES: readonly string[] = [
 const ENABLED_FEATURES: readonly string[] = [
   'CDPScreenshotNewSurface', // Playwright takes screenshots this way
   'SkipListAccountsWithoutGaiaCookies', // phones home
-  // few files in the HTTP cache, as on Windows; by default each resource is a file of its own, and
-  // the network process of a page of 100 took a quarter more CPU time
+  // small resources share a few files of the HTTP cache, as on Windows; by default each has its
+  // own, and the network process of a page of 100 took up to a quarter more CPU time
   'DiskCacheBackendExperiment:backend/blockfile',
   'PdfOopif', // Puppeteer expects the PDF viewer in a frame
 ];
