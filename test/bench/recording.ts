@@ -1,10 +1,10 @@
 /**
  * `node test/bench/recording.ts [rounds]`: a page with 100 sub-resources through the whole service,
  * without a log, with the protocol log, and with log and recording, against the same Chrome over
- * its own pipe without the service, interleaved in one run. Three floors stand beside them: the
+ * its own pipe without the service, interleaved in one run. Four floors stand beside them: the
  * same Chrome with its sandbox, the least between a client and a Chrome without a port
- * (support/forward-child.ts), and the same while its client captures the page. Then the cost of
- * encoding. Read the ratios.
+ * (support/forward-child.ts), and the same while its client captures each drawing of the page, or
+ * ten a second. Then the cost of encoding. Read the ratios.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -30,6 +30,8 @@ const LOADS = 4;
  * delayed.
  */
 const REST_MS = 1_000;
+/** Of the frames that a recording takes while a page draws. */
+const FRAME_MS = 100;
 /** The encoded pictures: ten a second for this long. */
 const SECONDS = 20;
 const SIZE = { width: 1280, height: 800 };
@@ -38,6 +40,7 @@ const SIZE = { width: 1280, height: 800 };
  * took longer in the same process, of a plain Chrome too (0.5 to 6.6 s of CPU in 25 loads).
  */
 const IMAGE = Buffer.from('R0lGODlhAQABAAAAACwAAAAAAQABAAA=', 'base64');
+const JPEG = { format: 'jpeg', quality: 60 } as const;
 /** Ticks in a second, of /proc. */
 const TICKS = 100;
 
@@ -49,10 +52,12 @@ if (import.meta.main) {
   await using sandboxed = await startDirect();
   await using least = await startForward();
   await using captured = await startForward();
+  await using sampled = await startForward();
   const floors = [
     { name: 'with its sandbox', ...connectionsTo(sandboxed.url) },
     { name: 'the least between', ...connectionsTo(least.url) },
     { name: 'the least between, captured', ...connectionsTo(captured.url), prepare: capture },
+    { name: 'the least between, ten a second', ...connectionsTo(sampled.url), prepare: sample },
   ];
   for (const row of await pages({ rounds: ROUNDS, samplesMax: 1 }, floors)) showRow(row);
   await encoding();
@@ -119,11 +124,36 @@ async function pageOf(provider: Named, parts: AsyncDisposableStack): Promise<Pag
 
 /** Every drawing, as far as Chrome follows. */
 async function capture(page: Page): Promise<void> {
-  const session = await page.context().newCDPSession(page);
-  session.on('Page.screencastFrame', ({ sessionId }) => {
-    session.send('Page.screencastFrameAck', { sessionId }).catch(() => undefined); // it has ended
+  await screencast(page, ({ sessionId }, send) => {
+    send('Page.screencastFrameAck', { sessionId });
   });
-  await session.send('Page.startScreencast', { format: 'jpeg', quality: 60 });
+}
+
+/** Ten drawings a second at most, and none captured between them, as a recording does. */
+async function sample(page: Page): Promise<void> {
+  let last = '';
+  await screencast(page, ({ data, sessionId }, send) => {
+    if (data === last) {
+      send('Page.screencastFrameAck', { sessionId });
+      return;
+    }
+    last = data;
+    send('Page.stopScreencast');
+    setTimeout(() => send('Page.startScreencast', JPEG), FRAME_MS);
+  });
+}
+
+type Screencast = 'Page.startScreencast' | 'Page.stopScreencast' | 'Page.screencastFrameAck';
+type Send = (method: Screencast, params?: object) => void;
+type Drawn = { data: string; sessionId: number };
+
+async function screencast(page: Page, onFrame: (frame: Drawn, send: Send) => void): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const send: Send = (method, params) => {
+    session.send(method, params as never).catch(() => undefined); // it has ended
+  };
+  session.on('Page.screencastFrame', (frame) => onFrame(frame, send));
+  await session.send('Page.startScreencast', JPEG);
 }
 
 async function encoding(): Promise<void> {
