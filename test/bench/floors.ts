@@ -2,11 +2,15 @@
  * `node test/bench/floors.ts [runs]`: what the times of `npm run bench` cannot go below on this
  * machine, which must be idle: the CPU of a Chrome's start and end, by hand and in a session's
  * jail; each step of a function that drives its browser with playwright-core, on a Chrome that
- * runs; and the CPU of the service's start until its first session has answered. CPU is that of the
- * whole machine (/proc/stat), so that what the kernel does after the end of a process counts.
+ * runs; the least start, two processes that only load the service's packages beside a Chrome in its
+ * jail; and the service's start until its first session has answered. CPU is that of the whole
+ * machine (/proc/stat), so that what the kernel does after the end of a process counts.
  */
+import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { chromium } from 'playwright-core';
 import puppeteer from 'puppeteer-core';
 import { launchOne } from '../runner/browser/lab.ts';
@@ -26,21 +30,39 @@ const ARGS = ['--no-sandbox', '--no-first-run', '--disable-background-networking
 const CORES = availableParallelism();
 /** Until the kernel has done its part of an end. */
 const REST_MS = 500;
+const STARTS_MAX = 10;
+/** What the two processes of the service load at their start, of others. */
+const PACKAGES = [
+  [
+    '@grpc/grpc-js',
+    '@bufbuild/protobuf',
+    'ajv/dist/2020.js',
+    'better-sqlite3',
+    'koa',
+    '@koa/router',
+    'pino',
+  ],
+  ['@grpc/grpc-js', '@bufbuild/protobuf', 'chrome-remote-interface', 'piscina', 'pino', 'ws'],
+];
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 await lives('by hand', async () => {
   const browser = await puppeteer.launch({ executablePath: CHROME, args: ARGS, pipe: true });
   return () => browser.close();
 });
 await using runDir = tempDirectory('tabern-bench-');
-await lives('in a jail', async () => {
+await lives('in a jail', inJail);
+await steps();
+await leastStart();
+await starts();
+
+async function inJail() {
   const chrome = await launchOne({ runDir: runDir.path, allow: [], program: CHROME });
   return async () => {
     chrome.kill();
     await chrome.exited;
   };
-});
-await steps();
-await starts();
+}
 
 /** Opens a Chrome; the function that is returned ends it. */
 type Open = () => Promise<() => Promise<unknown>>;
@@ -93,13 +115,39 @@ async function steps(): Promise<void> {
   console.log(`  in all ${ms(all)}`);
 }
 
+async function leastStart(): Promise<void> {
+  const took: number[] = [];
+  const cpu: number[] = [];
+  for (let run = 0; run <= Math.min(RUNS, STARTS_MAX); run += 1) {
+    const [before, from] = [busyMs(), performance.now()];
+    const [end] = await Promise.all([inJail(), ...PACKAGES.map(loaded)]);
+    if (run > 0) {
+      // the first compiled the packages
+      took.push(performance.now() - from);
+      cpu.push(busyMs() - before);
+    }
+    await end();
+    await sleep(REST_MS);
+  }
+  show('two processes with the packages, and a Chrome in its jail', took);
+  console.log(`  CPU ${ms(mean(cpu))}`);
+}
+
+/** Compiled before, as the service's own modules are. */
+async function loaded(names: readonly string[]): Promise<void> {
+  const code = `await Promise.all(${JSON.stringify(names)}.map((name) => import(name)));`;
+  const env = { ...process.env, NODE_COMPILE_CACHE: runDir.path };
+  const words = ['--input-type=module', '--eval', code];
+  await promisify(execFile)(process.execPath, words, { cwd: ROOT, env });
+}
+
 async function starts(): Promise<void> {
   await using stack = await boot({ env: SPARES, isDirect: true });
   await settled(stack.pid); // its key pairs are made
   const sessions = sessionsOf(stack);
   await firstAnswer(sessions);
   const took = { ready: [] as number[], cpu: [] as number[], first: [] as number[] };
-  for (let run = 0; run < Math.min(RUNS, 10); run += 1) {
+  for (let run = 0; run < Math.min(RUNS, STARTS_MAX); run += 1) {
     await stack.kill('SIGTERM');
     await sleep(REST_MS);
     const before = busyMs();
