@@ -20,7 +20,12 @@ import { checkDeclaredSize } from './http/body.ts';
 import { errors, SECURITY_HEADERS } from './http/errors.ts';
 import { namedProject } from './http/named-project.ts';
 import { counted } from './process/metrics.ts';
-import { isPublished, operationsOf, readContract } from './rest/operations.ts';
+import {
+  isPublished,
+  operationsOf,
+  readContract,
+  readDocumentedContract,
+} from './rest/operations.ts';
 import { routeOf, transcoder } from './rest/transcode.ts';
 import { downloadBackup } from './routes/console/backup.ts';
 import { watchChanges } from './routes/console/changes.ts';
@@ -103,14 +108,19 @@ export function openApp(deps: GatewayDeps): Koa<State> {
   return app;
 }
 
+/** What /openapi.json answers. */
+function describePublished(): object {
+  const contract = readDocumentedContract();
+  return describe(contract, operationsOf(contract).filter(isPublished));
+}
+
 /** Hand-written routes come first: parameters of generated ones would match some of their paths. */
 function routes(deps: Omit<GatewayDeps, 'guard'>): Middleware {
   const { clients, publicUrl, draining } = deps;
   const registry = readContract();
   const operations = operationsOf(registry);
   let description: string | undefined; // written when it is first asked for
-  const published = () =>
-    (description ??= JSON.stringify(describe(registry, operations.filter(isPublished))));
+  const published = () => (description ??= JSON.stringify(describePublished()));
   // Strict: `/v1/contexts/` is a context with an empty id, not the list of contexts.
   const router = new Router<State>({ sensitive: true, strict: true });
   router.get('/healthz', health(clients));

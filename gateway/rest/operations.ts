@@ -12,6 +12,7 @@ import {
   type FileRegistry,
   fromBinary,
   getOption,
+  hasOption,
   type JsonValue,
 } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
@@ -23,7 +24,7 @@ import type { JsonTexts } from './json-texts.ts';
 import type { Links } from './links.ts';
 import { jsonOf, type Marks, type Message, marksOf } from './messages.ts';
 
-const IMAGE = new URL('../../proto/gen/image.binpb', import.meta.url);
+const GENERATED = new URL('../../proto/gen/', import.meta.url);
 
 type Verb = 'get' | 'put' | 'post' | 'delete' | 'patch';
 type HttpRule = {
@@ -64,9 +65,19 @@ export type Operation = {
 /** Calls one unary RPC. */
 type Caller = (request: Message, options: CallOptions) => Promise<object>;
 
-/** The image as descriptors. */
+/** The contract's descriptors, for each start: without comments, three quarters of the bytes. */
 export function readContract(): FileRegistry {
-  return createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(IMAGE)));
+  return readImage('contract.binpb');
+}
+
+/** The contract's descriptors, with the comments that /openapi.json shows. */
+export function readDocumentedContract(): FileRegistry {
+  return readImage('image.binpb');
+}
+
+function readImage(name: string): FileRegistry {
+  const bytes = readFileSync(new URL(name, GENERATED));
+  return createFileRegistry(fromBinary(FileDescriptorSetSchema, bytes));
 }
 
 /** The annotated RPCs, literal paths before parameters, so that the first match is correct. */
@@ -131,11 +142,11 @@ function operationOf(
   const options = getOption(method, rest) as unknown as RestOptions;
   const responseField = rule.responseBody ? jsonName(method.output, rule.responseBody) : undefined;
   const linkOf = (field: DescField) => {
-    if (getOption(field, link) === true) return 'link';
-    return getOption(field, socket) === true ? 'websocket' : undefined;
+    if (optionOf(field, link) === true) return 'link';
+    return optionOf(field, socket) === true ? 'websocket' : undefined;
   };
   const shownBy = (field: DescField) => {
-    const name = getOption(field, textOf);
+    const name = optionOf(field, textOf);
     return typeof name === 'string' && name !== '' ? jsonName(field.parent, name) : undefined;
   };
   return {
@@ -160,10 +171,15 @@ function operationOf(
 function headerFieldsOf({ fields }: DescMessage, header: DescExtension): Map<string, DescField> {
   return new Map(
     fields.flatMap((field) => {
-      const name = getOption(field, header);
+      const name = optionOf(field, header);
       return typeof name === 'string' && name !== '' ? [[name, field] as const] : [];
     }),
   );
+}
+
+/** Undefined for the many fields without it, where `getOption` would make a container first. */
+function optionOf(field: DescField, option: DescExtension): unknown {
+  return hasOption(field, option) ? getOption(field, option) : undefined;
 }
 
 /** Marks of the answer, which may be one field of the response. */
