@@ -15,6 +15,7 @@ import { openStore } from '../../core/store/thread.ts';
 import type { Store } from '../../core/store/types.ts';
 import type { Env } from '../../proto/common/env.ts';
 import { openLog } from '../../proto/common/log.ts';
+import { lendDatabase } from './core/migrated.ts';
 import { type Cluster, startPostgres } from './postgres.ts';
 import { newBucket, type S3Server, startS3 } from './servers/s3.ts';
 
@@ -39,7 +40,9 @@ export const isOnPostgres = ENGINE === 'postgres' || given !== undefined;
 
 /** Settings of a first core on the directory, on the engine that TABERN_TEST_DATABASE names. */
 export async function databaseOf(dir: string): Promise<Env> {
-  return isOnPostgres ? { TABERN_DATABASE_URL: given ?? (await urlOf(dir)) } : {};
+  if (isOnPostgres) return { TABERN_DATABASE_URL: given ?? (await urlOf(dir)) };
+  await lendDatabase(dir);
+  return {};
 }
 
 /** Those of a later core on it. */
