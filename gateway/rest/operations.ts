@@ -65,12 +65,12 @@ export type Operation = {
 /** Calls one unary RPC. */
 type Caller = (request: Message, options: CallOptions) => Promise<object>;
 
-/** The contract's descriptors, for each start: without comments, three quarters of the bytes. */
+/** The contract's descriptors without comments, which are three quarters of the bytes. */
 export function readContract(): FileRegistry {
   return readImage('contract.binpb');
 }
 
-/** The contract's descriptors, with the comments that /openapi.json shows. */
+/** With the comments that /openapi.json shows: read when it is first asked for. */
 export function readDocumentedContract(): FileRegistry {
   return readImage('image.binpb');
 }

@@ -2,9 +2,10 @@
  * `node test/bench/floors.ts [runs]`: what the times of `npm run bench` cannot go below on this
  * machine, which must be idle: the CPU of a Chrome's start and end, by hand and in a session's
  * jail; each step of a function that drives its browser with playwright-core, on a Chrome that
- * runs; the least start, two processes that only load the service's packages beside a Chrome in its
- * jail; and the service's start until its first session has answered. CPU is that of the whole
- * machine (/proc/stat), so that what the kernel does after the end of a process counts.
+ * runs; the least start, until two processes that only load the service's packages have ended
+ * beside a Chrome in its jail; and the service's start until its first session has answered. CPU is
+ * that of the whole machine (/proc/stat), so that what the kernel does after the end of a process
+ * counts.
  */
 import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -31,12 +32,16 @@ const CORES = availableParallelism();
 /** Until the kernel has done its part of an end. */
 const REST_MS = 500;
 const STARTS_MAX = 10;
-/** What the two processes of the service load at their start, of others. */
+/** The larger packages that the two processes of the service load at their start. */
 const PACKAGES = [
   [
     '@grpc/grpc-js',
     '@bufbuild/protobuf',
     'ajv/dist/2020.js',
+    'busboy',
+    'croner',
+    'lru-cache',
+    're2js',
     'better-sqlite3',
     'koa',
     '@koa/router',

@@ -1,10 +1,11 @@
 /**
  * `node test/bench/recording.ts [rounds]`: a page with 100 sub-resources through the whole service,
  * without a log, with the protocol log, and with log and recording, against the same Chrome over
- * its own pipe without the service, interleaved in one run. Four floors stand beside them: the
- * same Chrome with its sandbox, the least between a client and a Chrome without a port
- * (support/forward-child.ts), and the same while its client captures each drawing of the page, or
- * ten a second. Then the cost of encoding. Read the ratios.
+ * its own pipe without the service, interleaved in one run. Two floors stand beside them, the same
+ * Chrome with its sandbox and the least between a client and a Chrome without a port
+ * (support/forward-child.ts), and two comparisons: the same while its client captures each drawing
+ * of the page, or ten a second. These are no floors, as the client that measures receives the
+ * pictures. Then the cost of encoding. Read the ratios.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -30,7 +31,7 @@ const LOADS = 4;
  * delayed.
  */
 const REST_MS = 1_000;
-/** Of the frames that a recording takes while a page draws. */
+/** Between two frames of a recording, while a page draws often. */
 const FRAME_MS = 100;
 /** The encoded pictures: ten a second for this long. */
 const SECONDS = 20;
@@ -129,7 +130,7 @@ async function capture(page: Page): Promise<void> {
   });
 }
 
-/** Ten drawings a second at most, and none captured between them, as a recording does. */
+/** A new drawing each 100 ms at most, in single captures, as of a page that draws often. */
 async function sample(page: Page): Promise<void> {
   let last = '';
   await screencast(page, ({ data, sessionId }, send) => {

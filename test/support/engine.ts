@@ -38,7 +38,10 @@ const ENGINE = process.env['TABERN_TEST_DATABASE'] ?? '';
 const given = ENGINE.startsWith('postgres:') ? ENGINE : undefined;
 export const isOnPostgres = ENGINE === 'postgres' || given !== undefined;
 
-/** Settings of a first core on the directory, on the engine that TABERN_TEST_DATABASE names. */
+/**
+ * Settings of a first core on the directory, on the engine that TABERN_TEST_DATABASE names. Gives
+ * it a migrated database of that engine.
+ */
 export async function databaseOf(dir: string): Promise<Env> {
   if (isOnPostgres) return { TABERN_DATABASE_URL: given ?? (await urlOf(dir)) };
   await lendDatabase(dir);

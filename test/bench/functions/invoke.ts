@@ -28,7 +28,7 @@ import { type Effort, middle, type Row, type RowId, rowOf, showRow } from '../su
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/bin/chromium-headless-shell';
-/** 200 runs at once, of a second of CPU each, beside it. */
+/** Of one run: the last of 200 at once took 62 s on a slow machine. */
 const RUN_LIMIT_MS = 300_000;
 /** Fine enough for the result, coarse enough not to load the gateway. */
 const POLL_MS = 4;

@@ -14,11 +14,11 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { DATABASE, hasDatabase } from '../../../core/store/database-file.ts';
 import { openDatabase } from '../../../core/store/sqlite/engine/open.ts';
 import { tempDirectory } from '../temp.ts';
 
-const NAME = 'tabern.db';
-const SCHEMA = fileURLToPath(new URL('../../../core/store/sqlite/schema/', import.meta.url));
+const SQLITE = fileURLToPath(new URL('../../../core/store/sqlite/', import.meta.url));
 const KEPT = fileURLToPath(
   new URL('../../../node_modules/.cache/test-databases/', import.meta.url),
 );
@@ -27,26 +27,29 @@ let template: Promise<string> | undefined;
 
 /** Puts a migrated database into a directory that has none. */
 export async function lendDatabase(dir: string): Promise<void> {
-  const path = join(dir, NAME);
-  if (existsSync(path)) return;
+  if (hasDatabase(dir)) return;
+  const path = join(dir, DATABASE);
   template ??= migrated();
   copyFileSync(await template, path);
   chmodSync(path, 0o600);
 }
 
-/** Of these migrations, and of no others. */
+/** By these migrations, this code and this SQLite, and by no others. */
 async function migrated(): Promise<string> {
   const hash = createHash('sha256');
-  for (const name of readdirSync(SCHEMA).sort()) {
-    hash.update(name).update(readFileSync(join(SCHEMA, name)));
+  const migrations = readdirSync(join(SQLITE, 'schema')).map((name) => join('schema', name));
+  for (const name of [...migrations.sort(), 'engine/open.ts', 'engine/migrate.ts']) {
+    hash.update(name).update(readFileSync(join(SQLITE, name)));
   }
+  hash.update(readFileSync(new URL(import.meta.resolve('better-sqlite3/package.json'))));
   const path = join(KEPT, `${hash.digest('hex')}.db`);
   if (existsSync(path)) return path;
   await using dir = tempDirectory();
   openDatabase({ dir: dir.path, durability: 'normal' }).close();
   mkdirSync(KEPT, { recursive: true });
   const own = `${path}.${randomUUID()}`;
-  copyFileSync(join(dir.path, NAME), own);
+  copyFileSync(join(dir.path, DATABASE), own);
+  chmodSync(own, 0o644); // for other users of this checkout
   renameSync(own, path); // other test files do the same at the same time
   return path;
 }
