@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { signalGroup } from '../service/processes.ts';
 import { memoryDirectory, removeTemporaryFiles, temporaryFiles } from './memory.ts';
 import { type Report, STOP } from './uvu.ts';
 
@@ -62,7 +63,7 @@ const groups = new Set<number>();
 
 /** Ends all running files: called when the runner is stopped. */
 export function killAll(): void {
-  for (const group of groups) killGroup(group);
+  for (const group of groups) signalGroup(group, 'SIGKILL');
   removeTemporaryFiles();
 }
 
@@ -128,11 +129,11 @@ async function ended(child: ChildProcess, limitMs: number): Promise<string[]> {
   const timer = setTimeout(() => {
     problems.push(`still running after ${limitMs / 1000} s: killed`);
     child.kill(STOP);
-    setTimeout(() => killGroup(group), REPORT_MS).unref();
+    setTimeout(() => signalGroup(group, 'SIGKILL'), REPORT_MS).unref();
   }, limitMs);
   const [code, signal] = await once(child, 'exit');
   clearTimeout(timer);
-  killGroup(group);
+  signalGroup(group, 'SIGKILL');
   groups.delete(group);
   const drained = new AbortController();
   await Promise.race([closed, sleep(DRAIN_MS, undefined, drained)]);
@@ -160,14 +161,5 @@ function parse(text: string): Report | undefined {
     return JSON.parse(text);
   } catch {
     return undefined; // the caller fails the file for it
-  }
-}
-
-function killGroup(group: number): void {
-  try {
-    process.kill(-group, 'SIGKILL');
-  } catch (error) {
-    // ESRCH: nothing is left, as it should be
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

@@ -8,10 +8,13 @@ import { readFileSync, writeSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { familyOf, orphans, type Process } from '../service/processes.ts';
 
 const REPORT_FD = 3;
 /** Of the times in /proc, on every machine that Node runs on. */
 const TICK_MS = 10;
+/** Ours: the program and its kind. */
+const COMMAND_MAX_CHARS = 200;
 const counting = new URL('./uvu.ts', import.meta.url).href;
 const sizes = new URL('../whole.ts', import.meta.url).href;
 /** Whether the file is larger in a whole run. */
@@ -29,11 +32,29 @@ registerHooks({
 });
 
 const { report, STOP } = await import(counting);
-process.on(STOP, () => process.exit(1));
+process.on(STOP, () => {
+  console.error(`open when it was stopped:\n${stillOpen().join('\n')}`);
+  process.exit(1);
+});
 process.on('exit', () => {
   writeSync(REPORT_FD, JSON.stringify({ ...report(), isSized, cpuMs: cpuMs() }));
 });
 await import(pathToFileURL(resolve(process.argv[2] ?? '')).href);
+
+/**
+ * What may keep this process running: its open resources, its descendants, and processes that have
+ * lost their parent, which may be of another file.
+ */
+function stillOpen(): string[] {
+  const [, ...children] = familyOf(process.pid);
+  const lines = (kind: string, found: readonly Process[]) =>
+    found.map(({ pid, command }) => `${kind} ${pid}: ${command.slice(0, COMMAND_MAX_CHARS)}`);
+  return [
+    process.getActiveResourcesInfo().join(', '),
+    ...lines('child', children),
+    ...lines('orphan', orphans()),
+  ];
+}
 
 /**
  * The CPU time of this process and of its descendants, those apart whose parent did not wait for

@@ -1,5 +1,7 @@
 /** A plain Chrome, as a client launches it: sessions are compared with it. */
 import puppeteer from 'puppeteer-core';
+import { must } from '../../../proto/common/must.ts';
+import { signalGroup } from '../service/processes.ts';
 
 export type PlainChrome = AsyncDisposable & { url: string };
 
@@ -14,5 +16,14 @@ export async function openPlainChrome(
     headless: program.endsWith('shell') ? 'shell' : true,
     args: ['--no-sandbox', '--no-first-run', ...quiet, ...args],
   });
-  return { url: browser.wsEndpoint(), [Symbol.asyncDispose]: () => browser.close() };
+  const group = must(browser.process()?.pid, 'a process');
+  return {
+    url: browser.wsEndpoint(),
+    async [Symbol.asyncDispose]() {
+      await browser.close();
+      // Puppeteer waits for the first process alone. A renderer that outlives it holds the output,
+      // which would keep the file of the test running.
+      signalGroup(group, 'SIGKILL');
+    },
+  };
 }

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { moduleCacheEnv } from '../../../proto/common/compile-cache.ts';
 import { must } from '../../../proto/common/must.ts';
 import { until } from '../poll.ts';
-import { familyOf, type Process, stillRunning } from './processes.ts';
+import { familyOf, type Process, signalGroup, stillRunning } from './processes.ts';
 
 /** Only a program that never ends reaches this limit. */
 const STUBBORN_MS = 120_000;
@@ -44,8 +44,8 @@ export function startGroup(
   async function end(signal: NodeJS.Signals): Promise<void> {
     if (hasEnded()) return;
     const ended = once(child, 'exit');
-    send(pid, signal);
-    const stubborn = setTimeout(() => send(pid, 'SIGKILL'), STUBBORN_MS);
+    signalGroup(pid, signal);
+    const stubborn = setTimeout(() => signalGroup(pid, 'SIGKILL'), STUBBORN_MS);
     await ended;
     clearTimeout(stubborn);
   }
@@ -63,16 +63,8 @@ export function startGroup(
     async [Symbol.asyncDispose]() {
       const family = familyOf(pid);
       await end('SIGINT');
-      send(pid, 'SIGKILL'); // processes left behind are not the subject of the test
+      signalGroup(pid, 'SIGKILL'); // processes left behind are not the subject of the test
       await until(() => stillRunning(family).length === 0);
     },
   };
-}
-
-function send(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(-pid, signal);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
 }

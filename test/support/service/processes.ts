@@ -1,6 +1,9 @@
 /** The processes of this machine, read from /proc, for tests that none is left. Linux only. */
 import { readdirSync, readFileSync } from 'node:fs';
 
+/** The parent of a process whose own has ended. */
+const INIT = 1;
+
 /**
  * `start` is in clock ticks since boot: with the pid it identifies one process, because pids are
  * reused. A terminal sends its Ctrl-C to `group`.
@@ -26,6 +29,13 @@ export function familyOf(pid: number): Process[] {
   const family = all.filter((one) => one.pid === pid);
   for (const member of family) family.push(...all.filter((one) => one.parent === member.pid));
   return family;
+}
+
+/** Processes whose parent and group leader have ended before them. */
+export function orphans(): Process[] {
+  const all = processes();
+  const pids = new Set(all.map(({ pid }) => pid));
+  return all.filter(({ parent, group }) => parent === INIT && group > 0 && !pids.has(group));
 }
 
 /** Its children that are processes of that role. */
@@ -54,7 +64,7 @@ export function processesNaming(text: string): Process[] {
 }
 
 /** Sends to each process that still runs: the end of one may have ended others. */
-export function signalAll(wanted: readonly Process[], signal: NodeJS.Signals): void {
+export function signalAll(wanted: readonly Pick<Process, 'pid'>[], signal: NodeJS.Signals): void {
   for (const { pid } of wanted) {
     try {
       process.kill(pid, signal);
@@ -62,6 +72,11 @@ export function signalAll(wanted: readonly Process[], signal: NodeJS.Signals): v
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   }
+}
+
+/** Sends to all processes of the group, if any is left. */
+export function signalGroup(group: number, signal: NodeJS.Signals): void {
+  signalAll([{ pid: -group }], signal); // kill(2): a group is the negative of its leader's pid
 }
 
 /** Whether the pid is of a live process. A zombie is not. */
