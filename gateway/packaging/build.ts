@@ -18,6 +18,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { build } from 'esbuild';
 import { pack } from './archive.ts';
+import { bundle } from './bundle.ts';
 import { FUSE } from './cache.ts';
 import { compile } from './compile.ts';
 import { treeOf } from './tree.ts';
@@ -44,6 +45,7 @@ async function make(dir: string, withChrome: boolean): Promise<void> {
   const say = (text: string) => process.stderr.write(`${text}\n`);
   const compiled = join(dir, 'compiled');
   await compile(ROOT, compiled);
+  await bundle(ROOT, compiled);
   const tree = treeOf({ root: ROOT, compiled, env: process.env, withChrome });
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   const { index, bytes, archive } = pack(tree, { version, node: process.version });

@@ -1,7 +1,7 @@
 /**
  * Compiles the sources to JavaScript, file by file, next to the files that they read: Node strips
- * no types below node_modules, and older versions do not support `using`. Nothing is bundled:
- * modules locate other files, threads and SQL relative to themselves, as in a checkout.
+ * no types below node_modules, and older versions do not support `using`. Modules locate threads,
+ * SQL and other files relative to themselves, as in a checkout.
  */
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';

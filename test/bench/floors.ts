@@ -3,9 +3,9 @@
  * machine, which must be idle: the CPU of a Chrome's start and end, by hand and in a session's
  * jail; each step of a function that drives its browser with playwright-core, on a Chrome that
  * runs; the least start, until two processes that only load the service's packages have ended
- * beside a Chrome in its jail; and the service's start until its first session has answered. CPU is
- * that of the whole machine (/proc/stat), so that what the kernel does after the end of a process
- * counts.
+ * beside a Chrome in its jail, and the same with all modules of the service; and the service's
+ * start until its first session has answered. CPU is that of the whole machine (/proc/stat), so
+ * that what the kernel does after the end of a process counts.
  */
 import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -49,6 +49,11 @@ const PACKAGES = [
   ],
   ['@grpc/grpc-js', '@bufbuild/protobuf', 'chrome-remote-interface', 'piscina', 'pino', 'ws'],
 ];
+/** The service's own modules that they load; those of its threads are not among them. */
+const MODULES = [
+  ['./core/main.ts', './gateway/cli/roles/service.ts', './gateway/main.ts'],
+  ['./runner/main.ts'],
+];
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 await lives('by hand', async () => {
@@ -58,7 +63,8 @@ await lives('by hand', async () => {
 await using runDir = tempDirectory('tabern-bench-');
 await lives('in a jail', inJail);
 await steps();
-await leastStart();
+await leastStart('packages', PACKAGES);
+await leastStart('modules', MODULES);
 await starts();
 
 async function inJail() {
@@ -120,12 +126,12 @@ async function steps(): Promise<void> {
   console.log(`  in all ${ms(all)}`);
 }
 
-async function leastStart(): Promise<void> {
+async function leastStart(what: string, loads: readonly (readonly string[])[]): Promise<void> {
   const took: number[] = [];
   const cpu: number[] = [];
   for (let run = 0; run <= Math.min(RUNS, STARTS_MAX); run += 1) {
     const [before, from] = [busyMs(), performance.now()];
-    const [end] = await Promise.all([inJail(), ...PACKAGES.map(loaded)]);
+    const [end] = await Promise.all([inJail(), ...loads.map(loaded)]);
     if (run > 0) {
       // the first compiled the packages
       took.push(performance.now() - from);
@@ -134,7 +140,7 @@ async function leastStart(): Promise<void> {
     await end();
     await sleep(REST_MS);
   }
-  show('two processes with the packages, and a Chrome in its jail', took);
+  show(`two processes with the ${what}, and a Chrome in its jail`, took);
   console.log(`  CPU ${ms(mean(cpu))}`);
 }
 
