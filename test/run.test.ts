@@ -125,13 +125,13 @@ const HOLES: Record<string, { file: string; says: RegExp; last: string; limitMs?
   },
   'a handle left open': {
     file: `${GREEN}\nsetInterval(() => {}, 1000);`,
-    says: /open when it was stopped:\n.*Timeout[\s\S]*still running after 2 s: killed/,
+    says: /open at the time limit:\n.*Timeout[\s\S]*still running after 2 s: killed/,
     last: '2 passed, 1 failed',
     limitMs: 2_000,
   },
   'a child left running': {
     file: `import { spawn } from 'node:child_process';\n${GREEN}\nspawn('sleep', ['60']);`,
-    says: /open when it was stopped:\n.*\nchild \d+: sleep 60/,
+    says: /open at the time limit:\n.*\nchild \d+: sleep 60/,
     last: '2 passed, 1 failed',
     limitMs: 2_000,
   },

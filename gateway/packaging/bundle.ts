@@ -1,75 +1,82 @@
 /**
- * Bundles the compiled program: its own modules, and the packages of many modules that each start
- * loads. Loading some 1,400 modules in two processes and three threads took a sixth of the CPU time
- * until the first session. Only the single executable is bundled: in an npm package, it would hide
- * the packages from those who replace one.
+ * Bundles the compiled program: its own modules, and the packages that each start loads. Loading
+ * some 1,400 modules in two processes took a quarter of the CPU time until the first session. Only
+ * the single executable is bundled: with the npm package, a user who overrides a dependency would
+ * still run the bundled one.
  *
- * The modules stay beside the bundle, for processes and threads that are no entry of it.
+ * The unbundled modules stay. Processes and threads that are not in ENTRIES run them.
  */
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { build, type Plugin } from 'esbuild';
+import { POOL_THREAD, THREADS } from './threads.ts';
 
-/** The program, and the threads that each service has. */
-const ENTRIES = [
-  'gateway/bin.js',
-  'core/contexts/key-thread.js',
-  'core/store/sqlite/thread.js',
-  'core/validation/validator-thread.js',
-  'gateway/webhooks/sender-thread.js',
-  'runner/leases/lease-thread.js',
-];
-/** Others stay packages: they have addons, threads or files of their own, or few modules. */
+const ENTRIES = ['gateway/bin.ts', POOL_THREAD, ...THREADS].map((path) =>
+  path.replace(/\.ts$/, '.js'),
+);
+/**
+ * Packages in plain JavaScript. All others are external: they have addons, threads or files of
+ * their own. Bundled, pino's transports and the channelz and ORCA services of grpc-js do not work:
+ * they look for files beside them.
+ */
 export const BUNDLED = [
   ...['@bufbuild/protobuf', '@grpc/grpc-js', '@koa/router', 'ajv', 'busboy', 'croner', 'koa'],
   ...['lru-cache', 'pino', 're2js', 'socks'],
 ];
-/** Of bundled packages: it starts a thread from a file of its own. */
-const KEPT = ['thread-stream'];
-const FOLDER = 'bundle';
-/** The module through which bundled modules find where they were. */
-const PLACE = 'tabern:place';
-/** Packages in CommonJS require modules of Node. Its name may not be that of a module's import. */
+/** Dependencies of these that stay external: it starts a thread from its own file. */
+const EXTERNAL = ['thread-stream'];
+export const FOLDER = 'bundle';
+/** Returns the URL of a module's unbundled file. */
+const ORIGIN = 'tabern:origin';
+const ORIGIN_FILE = 'origin.js';
+const ORIGIN_CODE = `import { fileURLToPath } from 'node:url';
+export const urlOf = (path) => new URL('../' + path, import.meta.url).href;
+export const pathOf = (path) => fileURLToPath(urlOf(path));
+`;
+/** For packages in CommonJS. `__createRequire`: modules import `createRequire` themselves. */
 const REQUIRE = [
   `import { createRequire as __createRequire } from 'node:module';`,
   'const require = __createRequire(import.meta.url);',
 ];
-const PACKAGE_NAME = /^(?:@[^/]+\/)?[^/]+/;
+/** Of an import: `ajv/dist/2020.js` -> `ajv`. */
+export const PACKAGE_NAME = /^(?:@[^/]+\/)?[^/]+/;
 
 /** `compiled` is a directory filled by compile.ts; packages are those of `root`. */
 export async function bundle(root: string, compiled: string): Promise<void> {
-  const names = ENTRIES.map((path) => [nameOf(path), join(compiled, path)]);
-  await build({
-    entryPoints: Object.fromEntries(names),
-    outdir: join(compiled, FOLDER),
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: `node${process.versions.node}`,
-    nodePaths: [join(root, 'node_modules')],
-    banner: { js: REQUIRE.join(' ') },
-    define: {
-      'import.meta.url': '__url',
-      'import.meta.filename': '__filename',
-      'import.meta.dirname': '__dirname',
-    },
-    plugins: [places(compiled), packages(compiled)],
-    logLevel: 'error',
-  });
-  const place = [
-    `import { fileURLToPath } from 'node:url';`,
-    `export const place = (path) => new URL('../' + path, import.meta.url).href;`,
-    'export const pathOf = fileURLToPath;',
-  ];
-  await writeFile(join(compiled, FOLDER, 'place.js'), place.join('\n'));
-  await Promise.all(ENTRIES.map((path) => refer(compiled, path)));
+  // all paths in the output are relative to `compiled`: equal sources have equal bundles
+  const link = join(compiled, 'node_modules');
+  await symlink(join(root, 'node_modules'), link);
+  try {
+    await build({
+      absWorkingDir: compiled,
+      preserveSymlinks: true,
+      entryPoints: Object.fromEntries(ENTRIES.map((path) => [nameOf(path), `./${path}`])),
+      outdir: FOLDER,
+      bundle: true,
+      splitting: true,
+      format: 'esm',
+      platform: 'node',
+      target: `node${process.versions.node}`,
+      banner: { js: REQUIRE.join(' ') },
+      define: {
+        'import.meta.url': '__url',
+        'import.meta.filename': '__filename',
+        'import.meta.dirname': '__dirname',
+      },
+      plugins: [origins(compiled), packages(compiled)],
+      logLevel: 'error',
+    });
+  } finally {
+    await rm(link);
+  }
+  await writeFile(join(compiled, FOLDER, ORIGIN_FILE), ORIGIN_CODE);
+  await Promise.all(ENTRIES.map((path) => writeStub(compiled, path)));
 }
 
 const nameOf = (path: string) => path.replace(/\.js$/, '').replaceAll('/', '-');
 
-/** Makes the module one that loads its bundle. */
-async function refer(compiled: string, path: string): Promise<void> {
+/** Replaces the module by a re-export of its bundle. */
+async function writeStub(compiled: string, path: string): Promise<void> {
   const file = join(compiled, path);
   const to = relative(dirname(path), join(FOLDER, `${nameOf(path)}.js`));
   const hasDefault = /^export default|\bas default\b/m.test(await readFile(file, 'utf8'));
@@ -77,42 +84,46 @@ async function refer(compiled: string, path: string): Promise<void> {
   await writeFile(file, lines.join('\n'));
 }
 
-/** A bundled module finds files as if it were where it was compiled. */
-function places(compiled: string): Plugin {
+/** The path of an own module in `compiled`; undefined for a module of a package. */
+function ownPath(compiled: string, file: string): string | undefined {
+  const path = relative(compiled, file);
+  return path.startsWith('..') || path.startsWith('node_modules/') ? undefined : path;
+}
+
+/** Sets `import.meta` of a bundled module to its unbundled file. */
+function origins(compiled: string): Plugin {
   return {
-    name: 'places',
+    name: 'origins',
     setup({ onResolve, onLoad }) {
-      onResolve({ filter: new RegExp(`^${PLACE}$`) }, () => ({
-        path: './place.js',
-        external: true,
-      }));
-      onLoad({ filter: /\.js$/ }, async ({ path }) => {
-        const own = relative(compiled, path);
-        if (own.startsWith('..') || path.includes('/node_modules/')) return undefined;
-        const code = await readFile(path, 'utf8');
-        if (!code.includes('import.meta.')) return undefined;
+      const origin = { path: `./${ORIGIN_FILE}`, external: true };
+      onResolve({ filter: new RegExp(`^${ORIGIN}$`) }, () => origin);
+      onLoad({ filter: /\.m?js$/ }, async ({ path: file }) => {
+        const path = ownPath(compiled, file);
+        const code = await readFile(file, 'utf8');
+        if (!/\bimport\.meta\.(?:url|filename|dirname)\b/.test(code)) return undefined;
+        if (path === undefined) return { errors: [{ text: `${file} uses import.meta` }] };
         const header = [
-          `import { place as __place, pathOf as __pathOf } from '${PLACE}';`,
-          `const __url = __place('${own}'), __filename = __pathOf(__url);`,
-          `const __dirname = __pathOf(__place('${dirname(own)}'));`,
+          `import { urlOf as __urlOf, pathOf as __pathOf } from '${ORIGIN}';`,
+          `const __url = __urlOf('${path}'), __filename = __pathOf('${path}');`,
+          `const __dirname = __pathOf('${dirname(path)}');`,
         ];
-        return { contents: `${header.join(' ')}\n${code}`, resolveDir: dirname(path) };
+        return { contents: `${header.join(' ')}\n${code}`, resolveDir: dirname(file) };
       });
     },
   };
 }
 
-/** Of packages, those of the list are bundled with all that they import. */
+/** Bundles BUNDLED with their dependencies; other packages are external. */
 function packages(compiled: string): Plugin {
   return {
     name: 'packages',
     setup({ onResolve }) {
-      onResolve({ filter: /^[^./]/ }, ({ path, importer, kind }) => {
+      onResolve({ filter: /^[^./]/ }, ({ path, importer }) => {
         const name = PACKAGE_NAME.exec(path)?.[0] ?? '';
-        if (kind === 'entry-point' || path.startsWith('node:') || path === PLACE) return undefined;
-        const isOwn = importer.startsWith(compiled) && !importer.includes('/node_modules/');
-        const isKept = isOwn ? !BUNDLED.includes(name) : KEPT.includes(name);
-        return isKept ? { external: true } : undefined;
+        if (path.startsWith('node:') || path === ORIGIN) return undefined;
+        const isOwn = ownPath(compiled, importer) !== undefined;
+        const isExternal = isOwn ? !BUNDLED.includes(name) : EXTERNAL.includes(name);
+        return isExternal ? { external: true } : undefined;
       });
     },
   };

@@ -17,12 +17,6 @@ const ROLES = [
 ];
 /** Loaded on first use. */
 const PACKAGES = ['@hpke/core', '@ghostery/adblocker'];
-const THREADS = [
-  'core/store/sqlite/thread.ts',
-  'core/validation/validator-thread.ts',
-  'gateway/webhooks/sender-thread.ts',
-  'runner/leases/lease-thread.ts',
-];
 
 const require = createRequire(import.meta.url);
 
@@ -30,6 +24,7 @@ const require = createRequire(import.meta.url);
 if (process.features.typescript) await compile();
 
 async function compile() {
+  const { POOL_THREAD, THREADS } = await import('./threads.ts');
   const load = (path) => import(new URL(`../../${path}`, import.meta.url));
   keepModules();
   for (const path of ROLES) await load(path);
@@ -37,7 +32,7 @@ async function compile() {
   // compiled before it refuses to run outside a thread
   for (const path of THREADS) await load(path).catch(() => undefined);
   const piscina = fileURLToPath(new URL('worker.js', import.meta.resolve('piscina')));
-  for (const path of [piscina, '../../core/contexts/key-thread.ts']) {
+  for (const path of [piscina, `../../${POOL_THREAD}`]) {
     try {
       require(path); // piscina loads its modules so, and finds them compiled although this throws
     } catch {

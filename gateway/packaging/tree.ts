@@ -29,7 +29,7 @@ const LICENCE = /(?:licen[cs]e|notice|copying)[^/]*$/i;
 /** Prebuilt addons of other platforms: `linux-x64.node`, `prebuilds/darwin-arm64/…`. */
 const PLATFORM = /\b(?:darwin|win32|linux|linuxmusl|android|freebsd)-(?:x64|arm64|arm|ia32)\b/;
 
-/** `compiled` is a directory filled by compile.ts; packages are those of `root`. */
+/** `compiled` is a directory filled by compile.ts and bundle.ts; packages are those of `root`. */
 export function treeOf(options: {
   root: string;
   compiled: string;

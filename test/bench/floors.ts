@@ -3,9 +3,9 @@
  * machine, which must be idle: the CPU of a Chrome's start and end, by hand and in a session's
  * jail; each step of a function that drives its browser with playwright-core, on a Chrome that
  * runs; the least start, until two processes that only load the service's packages have ended
- * beside a Chrome in its jail, and the same with all modules of the service; and the service's
- * start until its first session has answered. CPU is that of the whole machine (/proc/stat), so
- * that what the kernel does after the end of a process counts.
+ * beside a Chrome in its jail, and the same with the modules of core, the gateway and the runner;
+ * and the service's start until its first session has answered. CPU is that of the whole machine
+ * (/proc/stat), so that what the kernel does after the end of a process counts.
  */
 import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -133,7 +133,7 @@ async function leastStart(what: string, loads: readonly (readonly string[])[]): 
     const [before, from] = [busyMs(), performance.now()];
     const [end] = await Promise.all([inJail(), ...loads.map(loaded)]);
     if (run > 0) {
-      // the first compiled the packages
+      // the first compiled them
       took.push(performance.now() - from);
       cpu.push(busyMs() - before);
     }

@@ -1,48 +1,93 @@
-/** The bundle of the executable's program. That it works is tested by test/journey/install. */
+/** The bundle of the executable's program. test/journey/install/binary.test.ts runs it. */
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { transform } from 'esbuild';
+import { Piscina } from 'piscina';
 import { suite } from 'uvu';
-import { equal, is, match, ok } from 'uvu/assert';
-import { BUNDLED, bundle } from '../../../gateway/packaging/bundle.ts';
+import { equal, instance, is, match, ok } from 'uvu/assert';
+import { BUNDLED, bundle, FOLDER, PACKAGE_NAME } from '../../../gateway/packaging/bundle.ts';
 import { compile } from '../../../gateway/packaging/compile.ts';
 import { VERSION } from '../../../gateway/process/version.ts';
 import { tempDirectory } from '../../support/temp.ts';
 
 const test = suite('gateway/packaging/bundle');
 const ROOT = join(import.meta.dirname, '../../..');
+const PACKAGES = join(ROOT, 'node_modules');
 const run = promisify(execFile);
+/** `from "x"`, `import "x"`, `import("x")`, `require("x")`. */
+const IMPORTED = /(?:^|\s)(?:from|import|__require)\s*\(?\s*"([^"./][^"\n]*)"/gm;
 
-test('every file parses, and imports no package that is in the bundle', async () => {
-  await using dir = tempDirectory();
+/** A bundled program. */
+async function bundled() {
+  const dir = tempDirectory();
   await compile(ROOT, dir.path);
   await bundle(ROOT, dir.path);
-  const folder = join(dir.path, 'bundle');
-  const files = readdirSync(folder);
+  const folder = join(dir.path, FOLDER);
+  const files = readdirSync(folder).map((name) => ({
+    name,
+    code: readFileSync(join(folder, name), 'utf8'),
+  }));
+  return { dir, files };
+}
+
+test('every file parses, and imports no package that is in the bundle', async () => {
+  const { dir, files } = await bundled();
+  await using _dir = dir;
   ok(files.length > 20);
-  for (const name of files) {
-    const code = readFileSync(join(folder, name), 'utf8');
+  const all = new Set<string>();
+  for (const { name, code } of files) {
     await transform(code, { format: 'esm', logLevel: 'silent' }); // throws for a second declaration
-    const imports = code.matchAll(/^(?:import|export)\b[^;]*?"([^"./][^"]*)";$/gm);
-    const names = [...imports].map(([, imported = '']) => imported);
+    const names = [...code.matchAll(IMPORTED)].map(([, path = '']) => PACKAGE_NAME.exec(path)?.[0]);
     equal(
-      names.filter((imported) => BUNDLED.includes(imported)),
+      names.filter((one) => BUNDLED.includes(one ?? '')),
       [],
       name,
     );
+    for (const one of names) all.add(one ?? '');
   }
+  // the expression finds what it is to find: packages that are external
+  for (const name of ['better-sqlite3', 'piscina', 'ws']) ok(all.has(name), name);
   match(readFileSync(join(dir.path, 'gateway/bin.js'), 'utf8'), "from '../bundle/gateway-bin.js'");
 });
 
-test('the bundled program finds its files and its packages', async () => {
-  await using dir = tempDirectory();
-  await compile(ROOT, dir.path);
-  await bundle(ROOT, dir.path);
-  symlinkSync(join(ROOT, 'node_modules'), join(dir.path, 'node_modules'));
+test('equal sources have equal bundles, without the path of the build', async () => {
+  const [one, other] = [await bundled(), await bundled()];
+  await using _one = one.dir;
+  await using _other = other.dir;
+  equal(one.files, other.files);
+  for (const { name, code } of one.files) {
+    for (const path of [one.dir.path, ROOT]) is(code.includes(path), false, name);
+  }
+  is(existsSync(join(one.dir.path, 'node_modules')), false);
+});
+
+test('bundled modules find the files beside their unbundled ones', async () => {
+  const { dir, files } = await bundled();
+  await using _dir = dir;
+  const paths = files.flatMap(({ code }) =>
+    [...code.matchAll(/__(?:urlOf|pathOf)\d*\("([^"]+)"\)/g)].map(([, path = '']) => path),
+  );
+  ok(paths.length > 20);
+  equal(
+    paths.filter((path) => !existsSync(join(dir.path, path))),
+    [],
+  );
+});
+
+test('the command and a thread of a pool run', async () => {
+  const { dir } = await bundled();
+  await using _dir = dir;
+  symlinkSync(PACKAGES, join(dir.path, 'node_modules'));
   const { stdout } = await run(process.execPath, [join(dir.path, 'gateway/tabern.js'), 'version']);
   is(stdout, `${VERSION}\n`);
+  const pool = new Piscina({ filename: join(dir.path, 'core/contexts/key-thread.js') });
+  try {
+    instance(await pool.run(undefined), Object);
+  } finally {
+    await pool.destroy();
+  }
 });
 
 test.run();

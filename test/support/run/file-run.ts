@@ -26,7 +26,7 @@ const COMPILE_CACHE = fileURLToPath(
  */
 const DRAIN_MS = 2_000;
 /** A file that is stopped at its limit gets this long to report its tests. Ours. */
-const REPORT_MS = 2_000;
+const REPORT_MS = 5_000;
 /** Of what one file prints; the rest is cut, so that an endless loop cannot fill memory. Ours. */
 const OUTPUT_MAX_BYTES = 4 << 20;
 
@@ -117,8 +117,8 @@ function wayEnv({ isWhole, isSplit }: FileRun): NodeJS.ProcessEnv {
 }
 
 /**
- * Waits for the process until its limit, at which strict.ts reports which test did not end; then
- * kills the rest of its group.
+ * Waits for the process until its limit, at which strict.ts reports which test did not end and
+ * what is still open; then kills the rest of its group.
  */
 async function ended(child: ChildProcess, limitMs: number): Promise<string[]> {
   const group = child.pid;

@@ -13,7 +13,7 @@ import { familyOf, orphans, type Process } from '../service/processes.ts';
 const REPORT_FD = 3;
 /** Of the times in /proc, on every machine that Node runs on. */
 const TICK_MS = 10;
-/** Ours: the program and its kind. */
+/** Ours: enough for the program and for Chrome's `--type`. */
 const COMMAND_MAX_CHARS = 200;
 const counting = new URL('./uvu.ts', import.meta.url).href;
 const sizes = new URL('../whole.ts', import.meta.url).href;
@@ -33,7 +33,7 @@ registerHooks({
 
 const { report, STOP } = await import(counting);
 process.on(STOP, () => {
-  console.error(`open when it was stopped:\n${stillOpen().join('\n')}`);
+  console.error(`open at the time limit:\n${stillOpen().join('\n')}`);
   process.exit(1);
 });
 process.on('exit', () => {
@@ -42,8 +42,8 @@ process.on('exit', () => {
 await import(pathToFileURL(resolve(process.argv[2] ?? '')).href);
 
 /**
- * What may keep this process running: its open resources, its descendants, and processes that have
- * lost their parent, which may be of another file.
+ * What may keep this process running: its open resources, its descendants, and orphans, which may
+ * be of another file.
  */
 function stillOpen(): string[] {
   const [, ...children] = familyOf(process.pid);

@@ -20,10 +20,13 @@ export async function openPlainChrome(
   return {
     url: browser.wsEndpoint(),
     async [Symbol.asyncDispose]() {
-      await browser.close();
-      // Puppeteer waits for the first process alone. A renderer that outlives it holds the output,
-      // which would keep the file of the test running.
-      signalGroup(group, 'SIGKILL');
+      try {
+        await browser.close();
+      } finally {
+        // Puppeteer waits for the first process alone. A renderer that outlives it keeps the pipe
+        // of stderr open, and the test's process would not exit.
+        signalGroup(group, 'SIGKILL');
+      }
     },
   };
 }

@@ -1,7 +1,7 @@
 /** The processes of this machine, read from /proc, for tests that none is left. Linux only. */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The parent of a process whose own has ended. */
+/** It becomes the parent of orphans. */
 const INIT = 1;
 
 /**
@@ -31,7 +31,7 @@ export function familyOf(pid: number): Process[] {
   return family;
 }
 
-/** Processes whose parent and group leader have ended before them. */
+/** Processes whose parent has ended, and the leader of whose group has ended. */
 export function orphans(): Process[] {
   const all = processes();
   const pids = new Set(all.map(({ pid }) => pid));
@@ -63,7 +63,7 @@ export function processesNaming(text: string): Process[] {
   });
 }
 
-/** Sends to each process that still runs: the end of one may have ended others. */
+/** Sends the signal to each process that still runs; a negative `pid` is that of a group. */
 export function signalAll(wanted: readonly Pick<Process, 'pid'>[], signal: NodeJS.Signals): void {
   for (const { pid } of wanted) {
     try {
@@ -74,7 +74,7 @@ export function signalAll(wanted: readonly Pick<Process, 'pid'>[], signal: NodeJ
   }
 }
 
-/** Sends to all processes of the group, if any is left. */
+/** Sends the signal to all processes of the group, if any is left. */
 export function signalGroup(group: number, signal: NodeJS.Signals): void {
   signalAll([{ pid: -group }], signal); // kill(2): a group is the negative of its leader's pid
 }
