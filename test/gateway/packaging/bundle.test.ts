@@ -19,7 +19,7 @@ const run = promisify(execFile);
 /** `from "x"`, `import "x"`, `import("x")`, `require("x")`. */
 const IMPORTED = /(?:^|\s)(?:from|import|__require)\s*\(?\s*"([^"./][^"\n]*)"/gm;
 
-/** A bundled program. */
+/** A bundled program; the last test removes its directory. */
 async function bundled() {
   const dir = tempDirectory();
   await compile(ROOT, dir.path);
@@ -29,12 +29,14 @@ async function bundled() {
     name,
     code: readFileSync(join(folder, name), 'utf8'),
   }));
-  return { dir, files };
+  return { dir, path: dir.path, files };
 }
 
+const first = await bundled();
+const second = await bundled();
+
 test('every file parses, and imports no package that is in the bundle', async () => {
-  const { dir, files } = await bundled();
-  await using _dir = dir;
+  const { path: root, files } = first;
   ok(files.length > 20);
   const all = new Set<string>();
   for (const { name, code } of files) {
@@ -49,44 +51,47 @@ test('every file parses, and imports no package that is in the bundle', async ()
   }
   // the expression finds what it is to find: packages that are external
   for (const name of ['better-sqlite3', 'piscina', 'ws']) ok(all.has(name), name);
-  match(readFileSync(join(dir.path, 'gateway/bin.js'), 'utf8'), "from '../bundle/gateway-bin.js'");
+  match(readFileSync(join(root, 'gateway/bin.js'), 'utf8'), "from '../bundle/gateway-bin.js'");
 });
 
 test('equal sources have equal bundles, without the path of the build', async () => {
-  const [one, other] = [await bundled(), await bundled()];
-  await using _one = one.dir;
-  await using _other = other.dir;
-  equal(one.files, other.files);
-  for (const { name, code } of one.files) {
-    for (const path of [one.dir.path, ROOT]) is(code.includes(path), false, name);
+  equal(first.files, second.files);
+  for (const { name, code } of first.files) {
+    for (const path of [first.path, ROOT]) is(code.includes(path), false, name);
   }
-  is(existsSync(join(one.dir.path, 'node_modules')), false);
+  is(existsSync(join(first.path, 'node_modules')), false);
 });
 
 test('bundled modules find the files beside their unbundled ones', async () => {
-  const { dir, files } = await bundled();
-  await using _dir = dir;
-  const paths = files.flatMap(({ code }) =>
+  const paths = first.files.flatMap(({ code }) =>
     [...code.matchAll(/__(?:urlOf|pathOf)\d*\("([^"]+)"\)/g)].map(([, path = '']) => path),
   );
   ok(paths.length > 20);
   equal(
-    paths.filter((path) => !existsSync(join(dir.path, path))),
+    paths.filter((path) => !existsSync(join(first.path, path))),
     [],
   );
 });
 
 test('the command and a thread of a pool run', async () => {
-  const { dir } = await bundled();
-  await using _dir = dir;
-  symlinkSync(PACKAGES, join(dir.path, 'node_modules'));
-  const { stdout } = await run(process.execPath, [join(dir.path, 'gateway/tabern.js'), 'version']);
+  symlinkSync(PACKAGES, join(first.path, 'node_modules'));
+  const { stdout } = await run(process.execPath, [
+    join(first.path, 'gateway/tabern.js'),
+    'version',
+  ]);
   is(stdout, `${VERSION}\n`);
-  const pool = new Piscina({ filename: join(dir.path, 'core/contexts/key-thread.js') });
+  const pool = new Piscina({ filename: join(first.path, 'core/contexts/key-thread.js') });
   try {
     instance(await pool.run(undefined), Object);
   } finally {
     await pool.destroy();
+  }
+});
+
+test('the bundles of these tests are removed', async () => {
+  for (const { dir, path } of [first, second]) {
+    await dir[Symbol.asyncDispose]();
+    is(existsSync(path), false);
   }
 });
 
