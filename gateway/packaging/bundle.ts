@@ -23,10 +23,10 @@ export const BUNDLED = [
   ...['@bufbuild/protobuf', '@grpc/grpc-js', '@koa/router', 'ajv', 'busboy', 'croner', 'koa'],
   ...['lru-cache', 'pino', 're2js', 'socks'],
 ];
-/** Dependencies of these that stay external: it starts a thread from its own file. */
+/** Dependencies of these that stay external: thread-stream starts a thread from its own file. */
 const EXTERNAL = ['thread-stream'];
 export const FOLDER = 'bundle';
-/** Returns the URL of a module's unbundled file. */
+/** The module that returns the URL of another module's unbundled file. */
 const ORIGIN = 'tabern:origin';
 const ORIGIN_FILE = 'origin.js';
 const ORIGIN_CODE = `import { fileURLToPath } from 'node:url';
