@@ -17,7 +17,11 @@ import { retry } from '../proto/common/retry.ts';
 import { steadyClock } from '../proto/common/steady-clock.ts';
 import { endTracing, startTracing } from '../proto/common/tracing.ts';
 import { openDrainSocket } from '../proto/drain/socket.ts';
-import type { RegisterRunnerRequest, RunnerFacts } from '../proto/gen/tabern/v1/runners.pb.ts';
+import type {
+  RegisterRunnerRequest,
+  ReportRunnerRequest,
+  RunnerFacts,
+} from '../proto/gen/tabern/v1/runners.pb.ts';
 import { coreProblem } from '../proto/rpc/core-problem.ts';
 import { Channel } from '../proto/rpc/remote.ts';
 import { type Clients, remoteClients } from '../proto/rpc/services.ts';
@@ -147,6 +151,7 @@ async function lease({ config, log, end, core, metrics, machine }: Started): Pro
   };
   await using leases = openLeases({
     log,
+    renew: (leaseIds, signal) => renew(core, { ...identity, leaseIds }, { leaseMs, signal }),
     onSuperseded,
     openThread: (listener) => openLeaseThread({ config, runner: identity, leaseMs }, listener),
     leaseMs,
@@ -165,14 +170,23 @@ async function lease({ config, log, end, core, metrics, machine }: Started): Pro
   const { jail, cgroups } = machine;
   log.info({ ...identity, sandbox: jail.level, cgroups }, 'runner is ready');
   end.leases(machine.browserFailure);
-  const followers = { leases, server, handoffs };
-  const following = { ...core, log, runner: identity, signal: closed.signal };
-  const notifications = followNotifications({ ...following, ...followers });
+  const following = { ...core, log, runner: identity, leases, server, handoffs };
+  const notifications = followNotifications({ ...following, signal: closed.signal });
   await Promise.all(kinds.map((kind) => workLoop({ ...kind, runner, leases, onSuperseded })));
   await machine.recordings.finish(runner.ending); // while the leases report
   closed.abort();
   await notifications;
   failed.signal.throwIfAborted();
+}
+
+async function renew(
+  { clients, call }: Core,
+  request: Pick<ReportRunnerRequest, 'runnerId' | 'instanceId' | 'leaseIds'>,
+  { leaseMs: timeoutMs, signal }: { leaseMs: number; signal: AbortSignal },
+): Promise<string[]> {
+  const within = { ...call, timeoutMs, signal };
+  const { leaseIds } = await clients.runners.reportRunner(request, within);
+  return leaseIds;
 }
 
 /** What core shows of this runner. */

@@ -1,14 +1,17 @@
 /**
- * The leases that this runner holds, as the main thread sees them. The lease thread renews them
- * (renewals.ts). The work of a lost lease is aborted. A released lease
+ * The leases that this runner holds, as the main thread sees them. It acknowledges them itself, as
+ * work waits for that; the lease thread renews them (renewals.ts), so that no work of this thread
+ * delays a renewal. The work of a lost lease is aborted. A released lease
  * (runner/sessions/server/notifications.ts) is held until its work has ended.
  *   held -> reporting -> dropped;  held, reporting -> lost
  */
 import inspector from 'node:inspector';
 import type { Log } from '../../proto/common/log.ts';
+import { retry } from '../../proto/common/retry.ts';
 import type { RunnerBrowser, RunnerFacts } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { onAbort } from '../common/abort.ts';
-import type { FromThread, ToThread } from './renewals.ts';
+import { isTransient } from '../common/core-calls.ts';
+import { batches, type FromThread, isSuperseded, type ToThread } from './renewals.ts';
 import { type Appending, openReported } from './reported.ts';
 
 /** In milliseconds, between two beats of the main thread, which stall.ts watches. */
@@ -71,7 +74,12 @@ type Lease = {
 /** Ours: at 25 leases of 15 s all wait for the renewal, and one lease reports as usual. */
 const PAUSE_OF_LEASE_MS = 200;
 
+/** Ours: before an acknowledgement without an answer is sent again. */
+const AGAIN = { firstMs: 100, maxMs: 4_000 };
+
 export function openLeases(options: {
+  /** Renews these at core; resolves with those that core knows. */
+  renew(leaseIds: string[], signal: AbortSignal): Promise<string[]>;
   /** Of leases; the longest pause of a log is a third of it. */
   leaseMs?: number;
   openThread(listener: LeaseListener): LeaseThread;
@@ -114,15 +122,22 @@ export function openLeases(options: {
     endAll(why);
     for (const id of held.keys()) lose(id, why);
   };
+  const superseded = (): void => {
+    loseAll('a newer runner has taken over');
+    options.onSuperseded();
+  };
+  const confirm = (leaseIds: readonly string[]): void => {
+    for (const id of leaseIds) {
+      const lease = held.get(id);
+      if (lease === undefined) continue;
+      lease.isAcknowledged = true;
+      lease.acknowledged.resolve();
+    }
+  };
   const receive = (message: FromThread): void => {
     switch (message.type) {
       case 'acknowledged':
-        for (const id of message.leaseIds) {
-          const lease = held.get(id);
-          if (lease === undefined) continue;
-          lease.isAcknowledged = true;
-          lease.acknowledged.resolve();
-        }
+        confirm(message.leaseIds);
         break;
       case 'lost':
         lose(message.leaseId, message.why);
@@ -134,8 +149,7 @@ export function openLeases(options: {
         setRead(message.ids);
         break;
       case 'superseded':
-        loseAll('a newer runner has taken over');
-        options.onSuperseded();
+        superseded();
         break;
     }
   };
@@ -144,6 +158,28 @@ export function openLeases(options: {
     options.onFailed(error);
   };
   const thread = options.openThread({ receive, ended });
+  const over = new AbortController();
+  const acknowledge = async (leaseIds: readonly string[]): Promise<void> => {
+    // without leases whose work has ended, or that a renewal has acknowledged
+    const left = () => leaseIds.filter((id) => held.get(id)?.isAcknowledged === false);
+    const refuse = (id: string, why: string): void => {
+      lose(id, why);
+      thread.send({ type: 'dropped', leaseId: id });
+    };
+    const once = async (): Promise<void> => {
+      const ids = left();
+      if (ids.length === 0) return;
+      const known = new Set(await options.renew(ids, over.signal));
+      confirm(ids.filter((id) => known.has(id)));
+      for (const id of left()) refuse(id, 'its acknowledgement was late');
+    };
+    try {
+      await retry(once, { ...AGAIN, signal: over.signal, isRetryable: isTransient });
+    } catch (error) {
+      if (isSuperseded(error)) superseded();
+      for (const id of left()) refuse(id, 'it could not be acknowledged');
+    }
+  };
   const drop = (leaseId: string): void => {
     const lease = held.get(leaseId);
     if (lease === undefined) return;
@@ -165,7 +201,10 @@ export function openLeases(options: {
 
   return {
     held: () => held.size,
-    acknowledge: (leaseIds) => thread.send({ type: 'acquired', leaseIds }),
+    acknowledge(leaseIds) {
+      thread.send({ type: 'acquired', leaseIds });
+      for (const some of batches(leaseIds)) void acknowledge(some);
+    },
     drain: () => thread.send({ type: 'draining' }),
     hold(leaseId) {
       const lease: Lease = {
@@ -202,6 +241,7 @@ export function openLeases(options: {
       for (const id of leaseIds) held.get(id)?.released.abort(new Error('released'));
     },
     async [Symbol.asyncDispose]() {
+      over.abort(new Error('the leases are closed'));
       clearInterval(beating);
       stopping[Symbol.dispose]();
       await thread[Symbol.asyncDispose]();

@@ -1,9 +1,9 @@
 /**
  * The reports of a runner, from the lease thread, so that no work of the main thread delays a
- * renewal. Every lease is renewed at a third of its time; the first renewal, at once, acknowledges
- * it. A lease is lost when a renewal is answered without it: while core is away, work goes on until
- * its own end, and its lease is presented when core is back. All are lost when a newer instance of
- * this runner has registered.
+ * renewal. Every lease is renewed at a third of its time, also one that the main thread is still
+ * acknowledging (leases.ts). A lease is lost when a renewal is answered without it: while core is
+ * away, work goes on until its own end, and its lease is presented when core is back. All are lost
+ * when a newer instance of this runner has registered.
  *
  * Parts of logs and recordings (entries.ts) are sent with the next renewal, or before it in a
  * report of their own, which then renews the leases when that is nearly due. A renewal never waits
@@ -12,12 +12,11 @@
 import { RUNNER_BATCH_MAX } from '../../proto/common/limits.ts';
 import type { Log } from '../../proto/common/log.ts';
 import { pause } from '../../proto/common/pause.ts';
-import { retry } from '../../proto/common/retry.ts';
 import type { RunnerBrowser, RunnerFacts } from '../../proto/gen/tabern/v1/runners.pb.ts';
 import { asFault, Fault } from '../../proto/rpc/errors.ts';
 import type { CallOptions } from '../../proto/rpc/local.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
-import { isRepeatable, isTransient } from '../common/core-calls.ts';
+import { isRepeatable } from '../common/core-calls.ts';
 import {
   answersOf,
   type Entry,
@@ -31,8 +30,6 @@ import {
 const COLLECT_MS = 20;
 /** Ours: before entries without an answer are sent again. */
 const AGAIN_MS = 1_000;
-/** Ours: before an acknowledgement without an answer is sent again. */
-const AGAIN = { firstMs: 100, maxMs: 4_000 };
 /**
  * Ours: the part of the interval of renewals after which a report of entries renews, too, so that
  * both are one transaction as a rule.
@@ -40,7 +37,7 @@ const AGAIN = { firstMs: 100, maxMs: 4_000 };
 const WITH_ENTRIES = 0.1;
 
 export type ToThread =
-  /** Acknowledge and renew these from now on. */
+  /** Renew these from now on. */
   | { type: 'acquired'; leaseIds: string[] }
   /** The work has ended: stop renewing the lease. */
   | { type: 'dropped'; leaseId: string }
@@ -68,7 +65,7 @@ export type ToThread =
     };
 
 export type FromThread =
-  /** A renewal of these was answered for the first time. */
+  /** A renewal of these was answered for the first time: core may not have answered before. */
   | { type: 'acknowledged'; leaseIds: string[] }
   | { type: 'lost'; leaseId: string; why: string }
   | { type: 'answered'; id: number; answer: EntryAnswer }
@@ -109,10 +106,10 @@ export function openRenewals(options: {
   let facts: RunnerFacts | undefined;
 
   /** Sends entries that wait, too, and returns the renewed leases. Rejects with core's error. */
-  const report = async (leaseIds: string[], within: CallOptions): Promise<string[]> => {
+  const report = async (leaseIds: string[]): Promise<string[]> => {
     const taken = entries.take();
     const own = { draining, browserFailed, browser, facts, entries: requestOf(taken) };
-    const options = { ...within, timeoutMs: leaseMs };
+    const options = { ...call, timeoutMs: leaseMs };
     try {
       const response = await clients.runners.reportRunner({ ...runner, leaseIds, ...own }, options);
       const answers = answersOf(taken, response.answers);
@@ -134,14 +131,14 @@ export function openRenewals(options: {
     const answer = { full: false, reason, message };
     for (const { id } of taken) send({ type: 'answered', id, answer });
   };
-  /** Rejects with core's error. `gone`: why leases that the answer lacks are lost. */
-  const renewOnce = async (leaseIds: string[], gone: string, within: CallOptions) => {
-    const known = new Set(await report(leaseIds, within));
+  /** Rejects with core's error. */
+  const renewOnce = async (leaseIds: string[]) => {
+    const known = new Set(await report(leaseIds));
     const held = leaseIds.filter((id) => known.has(id) && renewed.has(id));
     const first = held.filter((id) => renewed.get(id) === false);
     for (const id of held) renewed.set(id, true);
     if (first.length > 0) send({ type: 'acknowledged', leaseIds: first });
-    for (const id of leaseIds) if (!known.has(id)) lose(id, gone);
+    for (const id of leaseIds) if (!known.has(id)) lose(id, 'core has ended it');
   };
   const lose = (leaseId: string, why: string): void => {
     if (renewed.delete(leaseId)) send({ type: 'lost', leaseId, why });
@@ -153,26 +150,12 @@ export function openRenewals(options: {
   /** Whether core has answered. */
   const renew = async (leaseIds: string[]): Promise<boolean> => {
     try {
-      await renewOnce(leaseIds, 'core has ended it', call);
+      await renewOnce(leaseIds);
       return true;
     } catch (error) {
       if (isSuperseded(error)) superseded();
       if (renewed.size > 0) log.warn({ error: String(error) }, 'renewing leases failed');
       return false;
-    }
-  };
-  const acknowledge = async (leaseIds: string[]): Promise<void> => {
-    // without leases whose work has ended, or that a renewal has acknowledged
-    const left = () => leaseIds.filter((id) => renewed.get(id) === false);
-    const once = async (): Promise<void> => {
-      const ids = left();
-      if (ids.length > 0) await renewOnce(ids, 'its acknowledgement was late', { ...call, signal });
-    };
-    try {
-      await retry(once, { ...AGAIN, signal, isRetryable: isTransient });
-    } catch (error) {
-      if (isSuperseded(error)) superseded();
-      for (const id of left()) lose(id, 'it could not be acknowledged');
     }
   };
   const renewAll = async (): Promise<void> => {
@@ -196,7 +179,7 @@ export function openRenewals(options: {
         restart.abort();
         if (!(await renew([...renewed.keys()]))) return again();
       } else {
-        await report([], call);
+        await report([]);
       }
     }
   };
@@ -224,11 +207,9 @@ export function openRenewals(options: {
     renewing: keepRenewing(),
     receive(message) {
       switch (message.type) {
-        case 'acquired': {
+        case 'acquired':
           for (const id of message.leaseIds) renewed.set(id, false);
-          for (const leaseIds of batches(message.leaseIds)) begin(acknowledge(leaseIds));
           break;
-        }
         case 'dropped':
           renewed.delete(message.leaseId);
           break;
@@ -258,7 +239,7 @@ export function openRenewals(options: {
 }
 
 /** At least one batch, even an empty one: an idle runner must learn that it is superseded. */
-function batches(leaseIds: readonly string[]): string[][] {
+export function batches(leaseIds: readonly string[]): string[][] {
   const count = Math.max(1, Math.ceil(leaseIds.length / RUNNER_BATCH_MAX));
   return Array.from({ length: count }, (_, n) =>
     leaseIds.slice(n * RUNNER_BATCH_MAX, (n + 1) * RUNNER_BATCH_MAX),

@@ -9,10 +9,11 @@ import {
   RunnerServiceService,
 } from '../../../proto/gen/tabern/v1/runners.pb.ts';
 import type { Handlers } from '../../../proto/rpc/local.ts';
-import { mount } from '../../../proto/rpc/remote.ts';
+import { Channel, mount, remote } from '../../../proto/rpc/remote.ts';
 import { openLeaseThread } from '../../../runner/leases/lease-worker.ts';
 import { type LeaseThread, openLeases } from '../../../runner/leases/leases.ts';
 import { until } from '../../support/poll.ts';
+import { reportOf } from '../../support/runner/leases.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { notBuilt } from '../../support/wire.ts';
 
@@ -49,7 +50,13 @@ async function open(answer: Answer = ({ leaseIds }) => leaseIds) {
   const failed = Promise.withResolvers<Error>();
   let thread: LeaseThread | undefined;
   const config = { core, token: 'a token', logLevel: 'silent', coreTls: undefined } as const;
+  const channel = opened.use(new Channel(core));
+  const clients = { runners: remote(RunnerServiceService, channel) };
   const leases = openLeases({
+    async renew(leaseIds, signal) {
+      const own = { clients, runner, call: {} };
+      return (await reportOf(own, leaseIds, { signal })).leaseIds;
+    },
     openThread(listener) {
       thread = openLeaseThread({ config, runner, leaseMs: LEASE_MS }, listener);
       return thread;
@@ -77,12 +84,10 @@ test('a lease is acknowledged at once, then renewed, with the state of Chrome', 
   scene.leases.acknowledge(['a']);
   await lease.acknowledged;
   assert.not.ok(lease.lost.aborted);
-  assert.equal(scene.asked[0], {
-    leaseIds: ['a'],
-    browserFailed: true,
-    token: 'Bearer a token',
-  });
+  assert.equal(scene.asked, [{ leaseIds: ['a'], browserFailed: undefined, token: undefined }]);
   await until(() => scene.asked.length > 2);
+  const renewal = { leaseIds: ['a'], browserFailed: true, token: 'Bearer a token' };
+  assert.equal(scene.asked[1], renewal);
   assert.not.ok(lease.lost.aborted);
 });
 

@@ -1,4 +1,5 @@
 /** Leases whose renewals run in this thread, against a stub of core. */
+import type { CallOptions } from '../../../proto/rpc/local.ts';
 import { type Leases, openLeases } from '../../../runner/leases/leases.ts';
 import { openRenewals } from '../../../runner/leases/renewals.ts';
 
@@ -13,8 +14,11 @@ export function localLeases(
   options: Omit<Renewals, 'send'> & { onSuperseded(): void; stopped: AbortSignal },
 ): LocalLeases {
   const { log, leaseMs, onSuperseded, stopped } = options;
+  const renew = async (leaseIds: string[], signal: AbortSignal): Promise<string[]> =>
+    (await reportOf(options, leaseIds, { signal })).leaseIds;
   let renewing = Promise.resolve();
   const leases = openLeases({
+    renew,
     log,
     leaseMs,
     onSuperseded,
@@ -33,4 +37,13 @@ export function localLeases(
     },
   });
   return { ...leases, renewing };
+}
+
+/** One report of these leases to core. */
+export function reportOf(
+  { clients, runner, call }: Pick<Renewals, 'clients' | 'runner' | 'call'>,
+  leaseIds: string[],
+  within: CallOptions,
+) {
+  return clients.runners.reportRunner({ ...runner, leaseIds }, { ...call, ...within });
 }
