@@ -25,6 +25,8 @@ import { SPARES } from '../../support/service/serve.ts';
 import { boot, type Stack } from '../../support/service/stack.ts';
 import { show, timed } from '../support/figures.ts';
 import { type Effort, middle, type Row, type RowId, rowOf, showRow } from '../support/rows.ts';
+import { settled } from '../support/settled.ts';
+import { PAUSE_MS, WARM_UP_RUNS } from './pauses.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const CHROME = process.env['TABERN_CHROME'] ?? '/usr/bin/chromium-headless-shell';
@@ -32,12 +34,6 @@ const CHROME = process.env['TABERN_CHROME'] ?? '/usr/bin/chromium-headless-shell
 const RUN_LIMIT_MS = 300_000;
 /** Fine enough for the result, coarse enough not to load the gateway. */
 const POLL_MS = 4;
-/** Until the service's own code is compiled: its first runs take 1.5 times as long. */
-const WARM_UP_RUNS = 200;
-/** A Chrome starts in 0.1 to 0.3 s here, and the previous one ends meanwhile. */
-const PAUSE_MS = 700;
-/** By then the processes that the warm-up started have ended. */
-const REST_MS = 5_000;
 const RUNS = Number(process.argv[2] ?? 50);
 /** Until the thread of its project has loaded and compiled the driver. */
 const DRIVER_WARM_UP_RUNS = 10;
@@ -96,7 +92,7 @@ async function main(): Promise<void> {
   await Promise.all(
     Array.from({ length: WARM_UP_RUNS }, () => once(stack, { functionId: trivial })),
   );
-  await sleep(REST_MS);
+  await settled(stack.pid);
   const { ended, took: waits } = await spaced(stack, { functionId: trivial }, RUNS);
   show(`invoke -> COMPLETED, ${RUNS} runs`, waits);
   const found = timings(stack);
@@ -119,7 +115,7 @@ export async function functions(effort: Effort): Promise<Row[]> {
   const { trivial = '' } = await publish(stack, TRIVIAL_PROJECT);
   const runs = Math.min(WARM_UP_RUNS, effort.samplesMax);
   await Promise.all(Array.from({ length: runs }, () => once(stack, { functionId: trivial })));
-  await sleep(REST_MS);
+  await settled(stack.pid);
   const row = await rowBeside('trivial', effort, {
     took: async (count) => (await spaced(stack, { functionId: trivial }, count)).took,
     byHand: () => byHand(PLAIN),

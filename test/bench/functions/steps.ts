@@ -20,13 +20,11 @@ import { boot, type Stack } from '../../support/service/stack.ts';
 import { tempDirectory } from '../../support/temp.ts';
 import { quantile, show, timed } from '../support/figures.ts';
 import { middle } from '../support/rows.ts';
+import { settled } from '../support/settled.ts';
+import { PAUSE_MS, WARM_UP_RUNS } from './pauses.ts';
 
 const RUNS = Number(process.argv[2] ?? 50);
 const PRELOAD = fileURLToPath(new URL('../../support/service/spans-preload.ts', import.meta.url));
-/** As invoke.ts. */
-const WARM_UP_RUNS = 200;
-const REST_MS = 5_000;
-const PAUSE_MS = 700;
 const SYNCS = 200;
 const BLOCK_BYTES = 4_096;
 
@@ -41,7 +39,7 @@ await using stack = await boot({
 });
 const functionId = must((await publish(stack))['trivial'], 'the function');
 await Promise.all(Array.from({ length: WARM_UP_RUNS }, () => run(stack)));
-await sleep(REST_MS);
+await settled(stack.pid);
 const begins = new Map<string, number>();
 const took: number[] = [];
 const used: Map<string, number>[] = [];
