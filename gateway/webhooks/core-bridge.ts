@@ -1,9 +1,11 @@
 /**
- * Calls core on behalf of one sender thread: each request of the thread receives core's answer or
- * `failed`.
+ * Calls core on behalf of one sender thread: first until there is a delivery for which the thread
+ * is started, then each request of the thread receives core's answer or `failed`.
  */
 import { randomUUID } from 'node:crypto';
+import { DELIVERY_BATCH_MAX } from '../../proto/common/limits.ts';
 import type { Log } from '../../proto/common/log.ts';
+import { retry } from '../../proto/common/retry.ts';
 import type { AttemptReport } from '../../proto/gen/tabern/v1/deliveries.pb.ts';
 import { asFault } from '../../proto/rpc/errors.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
@@ -12,8 +14,16 @@ import type { Claimed, FromThread, ToThread } from './messages.ts';
 /** In milliseconds. Source: proto/spec/webhooks.md 1. */
 const CLAIM_WAIT_MS = 5_000;
 const CALL_TIMEOUT_MS = 10_000;
+/** In milliseconds: back-off between failed claims before the thread runs. Ours. */
+const BACKOFF = { firstMs: 200, maxMs: 2_000, isRetryable: () => true };
+const CLAIMING_FAILED = 'claiming deliveries from core failed';
 
 export type Bridge = {
+  /**
+   * Claims the first due deliveries, which answer the thread's first claim. Rejects when the signal
+   * aborts.
+   */
+  firstDue(signal: AbortSignal): Promise<void>;
   receive(message: FromThread): void;
   /** Cancels claims, lets reports finish. Resolves when no call of this thread is left. */
   end(): Promise<void>;
@@ -30,6 +40,10 @@ export function openBridge(
   const options = { timeoutMs: CALL_TIMEOUT_MS, metadata: { authorization: `Bearer ${token}` } };
   const claims = new Map<number, AbortController>();
   const running = new Set<Promise<void>>();
+  let first: Claimed | undefined;
+
+  const claim = (max: number, signal: AbortSignal): Promise<Claimed> =>
+    client.claimDeliveries({ ...identity, max, waitMs: CLAIM_WAIT_MS }, { ...options, signal });
 
   /** Posts the answer of a call. `warning` is logged when it fails, unless it was cancelled. */
   function answer(id: number, call: Promise<Claimed>, warning: string): void {
@@ -48,15 +62,25 @@ export function openBridge(
   }
 
   return {
+    async firstDue(signal) {
+      const onRetry = (error: unknown): void => {
+        log.warn({ reason: asFault(error).reason }, CLAIMING_FAILED);
+      };
+      const look = () => claim(DELIVERY_BATCH_MAX, signal);
+      do {
+        signal.throwIfAborted();
+        first = await retry(look, { ...BACKOFF, signal, onRetry });
+      } while (first.claims.length === 0);
+    },
     receive(message) {
       const { kind } = message;
       if (kind === 'claim') {
         const { id, max } = message;
         const cancelled = new AbortController();
         claims.set(id, cancelled);
-        const request = { ...identity, max, waitMs: CLAIM_WAIT_MS };
-        const call = client.claimDeliveries(request, { ...options, signal: cancelled.signal });
-        answer(id, call, 'claiming deliveries from core failed');
+        const call = first === undefined ? claim(max, cancelled.signal) : Promise.resolve(first);
+        first = undefined;
+        answer(id, call, CLAIMING_FAILED);
       } else if (kind === 'report') {
         const { id, reports, max } = message;
         const request = { ...identity, reports: reports.map(whole), max };

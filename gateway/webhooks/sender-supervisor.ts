@@ -1,8 +1,8 @@
 /**
- * The main side of the sender: supervises its thread. starting -> running -> (crash) -> waiting ->
- * starting; any -> closing -> closed. A crashed thread loses its attempts: its pending calls finish
- * first, then the next thread takes over its claims. No delivery is lost; one may be sent twice,
- * with the same id.
+ * The main side of the sender: supervises its thread, which is started for the first delivery that
+ * is due: most services have no webhook. waiting -> running -> (crash) -> waiting; any -> closing ->
+ * closed. A crashed thread loses its attempts: its pending calls finish first, then the next thread
+ * takes over its claims. No delivery is lost; one may be sent twice, with the same id.
  */
 import type { BlockList } from 'node:net';
 import { Worker } from 'node:worker_threads';
@@ -11,7 +11,7 @@ import type { Log } from '../../proto/common/log.ts';
 import { retry } from '../../proto/common/retry.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
 import type { Budget } from './attempt.ts';
-import { openBridge } from './core-bridge.ts';
+import { type Bridge, openBridge } from './core-bridge.ts';
 import type { FromThread, ThreadOptions, ToThread } from './messages.ts';
 
 /**
@@ -53,15 +53,19 @@ export type Dispatcher = AsyncDisposable & {
   close(): Promise<void>;
 };
 
-/** Starts the sender: one thread after the other, until closed. */
+/** One thread after the other, until closed. */
 export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const { log, attemptsEndMs: maxMs = ATTEMPTS_END_MS } = options;
   const closing = new AbortController();
   let worker: Worker | undefined;
+  const end = (): void => worker?.postMessage({ kind: 'close', maxMs } satisfies ToThread);
   const run = async (): Promise<never> => {
+    const bridge = openBridge(options, (message) => worker?.postMessage(message));
+    await bridge.firstDue(closing.signal);
     worker = openThread(options);
+    if (closing.signal.aborted) end(); // it hands back what has been claimed
     options.onThread?.(worker);
-    await ended(worker, options).finally(() => {
+    await ended(worker, bridge).finally(() => {
       worker = undefined;
     });
     throw new Error('the sender thread ended by itself');
@@ -80,7 +84,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   async function close(): Promise<void> {
     if (!closing.signal.aborted) {
       closing.abort();
-      worker?.postMessage({ kind: 'close', maxMs } satisfies ToThread);
+      end();
     }
     const late = setTimeout(() => void worker?.terminate(), CLOSE_MAX_MS);
     await supervised;
@@ -99,8 +103,7 @@ function openThread({ allow, ca, budget, dnsServers }: DispatcherOptions): Worke
 }
 
 /** Serves the requests of the thread until it exits and its calls have ended; throws its error. */
-async function ended(worker: Worker, options: DispatcherOptions): Promise<void> {
-  const bridge = openBridge(options, (message) => worker.postMessage(message));
+async function ended(worker: Worker, bridge: Bridge): Promise<void> {
   worker.on('message', (message: FromThread) => bridge.receive(message));
   const errors: unknown[] = [];
   worker.on('error', (error) => errors.push(error));

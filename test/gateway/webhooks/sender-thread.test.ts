@@ -13,6 +13,48 @@ import type { Answer } from '../../support/servers/receiver.ts';
 
 const thread = suite('gateway/webhooks/sender-thread');
 
+thread('no thread runs until a delivery is due', async () => {
+  await using app = await bootDispatch();
+  const workers: Worker[] = [];
+  await app.core.addWebhook(app.receiver.url);
+  await using _ = app.start({ onThread: (worker) => void workers.push(worker) });
+  await until(() => app.metadata.length > 0);
+  assert.is(workers.length, 0);
+  app.core.emit();
+  await until(() => app.states()[0] === 'delivered');
+  app.core.emit();
+  await until(() => app.states()[1] === 'delivered');
+  assert.is(workers.length, 1);
+  assert.is(app.receiver.requests.length, 2);
+});
+
+thread('a sender without a thread closes at once', async () => {
+  await using app = await bootDispatch();
+  const workers: Worker[] = [];
+  const sender = app.start({ onThread: (worker) => void workers.push(worker) });
+  await until(() => app.metadata.length > 0);
+  await sender.close();
+  assert.is(workers.length, 0);
+});
+
+thread('a first delivery that is claimed during the close is handed back', async () => {
+  await using app = await bootDispatch();
+  const claimDeliveries: typeof app.client.claimDeliveries = async (request, options) => {
+    const claimed = await app.client.claimDeliveries(request, { ...options, signal: undefined });
+    if (claimed.claims.length > 0) closed.resolve(sender.close());
+    return claimed;
+  };
+  const closed = Promise.withResolvers<void>();
+  await app.core.addWebhook(app.receiver.url);
+  app.core.emit();
+  const sender = app.start({ client: { ...app.client, claimDeliveries } });
+  await closed.promise;
+  assert.is(app.receiver.requests.length, 0);
+  await using _ = app.start({ senderId: 'two' }); // which does not wait for the lease of the first
+  await until(() => app.states()[0] === 'delivered');
+  assert.is(app.receiver.requests.length, 1);
+});
+
 thread('kill-worker: deliveries in flight are repeated, with the same id and bytes', async () => {
   await using app = await bootDispatch();
   const workers: Worker[] = [];
@@ -102,12 +144,12 @@ thread('kill-worker: a thread that crashes repeatedly is restarted', async () =>
   await using app = await bootDispatch();
   const workers: Worker[] = [];
   await app.core.addWebhook(app.receiver.url);
+  app.core.emit();
   await using _ = app.start({ onThread: (worker) => void workers.push(worker) });
   for (let death = 1; death <= 3; death += 1) {
     await until(() => workers.length === death);
     await workers.at(-1)?.terminate();
   }
-  app.core.emit();
   await until(() => app.states()[0] === 'delivered');
   assert.is(app.receiver.requests.length, 1);
 });
@@ -115,7 +157,10 @@ thread('kill-worker: a thread that crashes repeatedly is restarted', async () =>
 thread('kill-worker: close does not wait for a crashed thread', async () => {
   await using app = await bootDispatch();
   const workers: Worker[] = [];
+  await app.core.addWebhook(app.receiver.url);
+  app.core.emit();
   const sender = app.start({ onThread: (worker) => void workers.push(worker) });
+  await until(() => workers.length === 1);
   await workers[0]?.terminate();
   await sender.close();
   assert.is(workers.length, 1);
@@ -123,11 +168,13 @@ thread('kill-worker: close does not wait for a crashed thread', async () => {
 
 thread('the thread has no variable of the service and no token', async () => {
   await using app = await bootDispatch();
-  const workers: Worker[] = [];
+  await app.core.addWebhook(app.receiver.url);
+  app.core.emit();
   process.env['TABERN_TEST_MARK'] = 'must stay here';
-  await using _ = app.start({ onThread: (worker) => void workers.push(worker) });
   const told: unknown[] = [];
-  workers[0]?.on('message', (message) => told.push(message));
+  await using _ = app.start({
+    onThread: (worker) => void worker.on('message', (message) => told.push(message)),
+  });
   await until(() => told.length > 0);
   assert.equal(told[0], { kind: 'claim', id: 0, max: 64 });
   delete process.env['TABERN_TEST_MARK'];
