@@ -1,8 +1,9 @@
 /**
- * The main side of the sender: supervises its thread, which is started for the first delivery that
- * is due: most services have no webhook. waiting -> running -> (crash) -> waiting; any -> closing ->
- * closed. A crashed thread loses its attempts: its pending calls finish first, then the next thread
- * takes over its claims. No delivery is lost; one may be sent twice, with the same id.
+ * The main side of the sender: supervises its thread, which starts for the first delivery that is
+ * due, as most services have no webhook. waiting -> running -> (crash) -> waiting;
+ * any -> closing -> closed. A crashed thread loses its attempts: its pending calls finish first,
+ * then the next thread takes over its claims. No delivery is lost; one may be sent twice, with the
+ * same id.
  */
 import type { BlockList } from 'node:net';
 import { Worker } from 'node:worker_threads';
