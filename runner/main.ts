@@ -17,11 +17,7 @@ import { retry } from '../proto/common/retry.ts';
 import { steadyClock } from '../proto/common/steady-clock.ts';
 import { endTracing, startTracing } from '../proto/common/tracing.ts';
 import { openDrainSocket } from '../proto/drain/socket.ts';
-import type {
-  RegisterRunnerRequest,
-  ReportRunnerRequest,
-  RunnerFacts,
-} from '../proto/gen/tabern/v1/runners.pb.ts';
+import type { RegisterRunnerRequest, RunnerFacts } from '../proto/gen/tabern/v1/runners.pb.ts';
 import { coreProblem } from '../proto/rpc/core-problem.ts';
 import { Channel } from '../proto/rpc/remote.ts';
 import { type Clients, remoteClients } from '../proto/rpc/services.ts';
@@ -140,8 +136,7 @@ async function lease({ config, log, end, core, metrics, machine }: Started): Pro
   const onSuperseded = (): void => failed.abort(new SupersededError());
   const runner: RunnerContext = {
     identity,
-    clients: core.clients,
-    call: core.call,
+    ...core,
     runDir: machine.runDir,
     log,
     now: steadyClock(),
@@ -151,7 +146,8 @@ async function lease({ config, log, end, core, metrics, machine }: Started): Pro
   };
   await using leases = openLeases({
     log,
-    renew: (leaseIds, signal) => renew(core, { ...identity, leaseIds }, { leaseMs, signal }),
+    ...core,
+    runner: identity,
     onSuperseded,
     openThread: (listener) => openLeaseThread({ config, runner: identity, leaseMs }, listener),
     leaseMs,
@@ -177,16 +173,6 @@ async function lease({ config, log, end, core, metrics, machine }: Started): Pro
   closed.abort();
   await notifications;
   failed.signal.throwIfAborted();
-}
-
-async function renew(
-  { clients, call }: Core,
-  request: Pick<ReportRunnerRequest, 'runnerId' | 'instanceId' | 'leaseIds'>,
-  { leaseMs: timeoutMs, signal }: { leaseMs: number; signal: AbortSignal },
-): Promise<string[]> {
-  const within = { ...call, timeoutMs, signal };
-  const { leaseIds } = await clients.runners.reportRunner(request, within);
-  return leaseIds;
 }
 
 /** What core shows of this runner. */

@@ -1,4 +1,4 @@
-/** Modules that a start on SQLite loads in threads. Compiled by compile-modules.js, and bundled. */
+/** Modules of a service's threads, on SQLite. Compiled by compile-modules.js, and bundled. */
 export const THREADS = [
   'core/store/sqlite/thread.ts',
   'core/validation/validator-thread.ts',

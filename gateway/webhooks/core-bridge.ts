@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { DELIVERY_BATCH_MAX } from '../../proto/common/limits.ts';
 import type { Log } from '../../proto/common/log.ts';
 import { retry } from '../../proto/common/retry.ts';
-import type { AttemptReport } from '../../proto/gen/tabern/v1/deliveries.pb.ts';
+import { AttemptReport } from '../../proto/gen/tabern/v1/deliveries.pb.ts';
 import { asFault } from '../../proto/rpc/errors.ts';
 import type { Clients } from '../../proto/rpc/services.ts';
 import type { Claimed, FromThread, ToThread } from './messages.ts';
@@ -17,15 +17,20 @@ const CALL_TIMEOUT_MS = 10_000;
 /** In milliseconds: back-off between failed claims before the thread runs. Ours. */
 const BACKOFF = { firstMs: 200, maxMs: 2_000, isRetryable: () => true };
 const CLAIMING_FAILED = 'claiming deliveries from core failed';
+/** In milliseconds, of the first claim. Ours: a part of the 10 s for which a claim may be sent. */
+const FRESH_MS = 2_000;
 
 export type Bridge = {
   /**
-   * Claims the first due deliveries, which answer the thread's first claim. Rejects when the signal
-   * aborts.
+   * Claims the first due deliveries, which answer the thread's first claim if it comes soon.
+   * Settles when the signal aborts.
    */
   firstDue(signal: AbortSignal): Promise<void>;
   receive(message: FromThread): void;
-  /** Cancels claims, lets reports finish. Resolves when no call of this thread is left. */
+  /**
+   * Cancels claims, lets reports finish, hands back what no thread has received. Resolves when no
+   * call of this thread is left.
+   */
   end(): Promise<void>;
 };
 
@@ -40,10 +45,29 @@ export function openBridge(
   const options = { timeoutMs: CALL_TIMEOUT_MS, metadata: { authorization: `Bearer ${token}` } };
   const claims = new Map<number, AbortController>();
   const running = new Set<Promise<void>>();
-  let first: Claimed | undefined;
+  /** Claimed before the thread started. */
+  let first: { claimed: Claimed; at: number } | undefined;
 
   const claim = (max: number, signal: AbortSignal): Promise<Claimed> =>
     client.claimDeliveries({ ...identity, max, waitMs: CLAIM_WAIT_MS }, { ...options, signal });
+
+  const handBackFirst = async (): Promise<void> => {
+    const { claims: unsent = [] } = first?.claimed ?? {};
+    first = undefined;
+    const reports = unsent.map(({ deliveryId, claimSeq, attemptId }) =>
+      AttemptReport.fromPartial({ deliveryId, claimSeq, attemptId, outcome: 'UNSENT' }),
+    );
+    if (reports.length > 0) await client.reportAttempts({ ...identity, reports, max: 0 }, options);
+  };
+  const firstOrNext = async (max: number, signal: AbortSignal): Promise<Claimed> => {
+    if (first !== undefined && performance.now() - first.at < FRESH_MS) {
+      const { claimed } = first;
+      first = undefined;
+      return claimed;
+    }
+    await handBackFirst();
+    return claim(max, signal);
+  };
 
   /** Posts the answer of a call. `warning` is logged when it fails, unless it was cancelled. */
   function answer(id: number, call: Promise<Claimed>, warning: string): void {
@@ -67,10 +91,10 @@ export function openBridge(
         log.warn({ reason: asFault(error).reason }, CLAIMING_FAILED);
       };
       const look = () => claim(DELIVERY_BATCH_MAX, signal);
-      do {
-        signal.throwIfAborted();
-        first = await retry(look, { ...BACKOFF, signal, onRetry });
-      } while (first.claims.length === 0);
+      while (first === undefined && !signal.aborted) {
+        const claimed = await retry(look, { ...BACKOFF, signal, onRetry }).catch(() => undefined);
+        if (claimed?.claims[0]) first = { claimed, at: performance.now() };
+      }
     },
     receive(message) {
       const { kind } = message;
@@ -78,9 +102,7 @@ export function openBridge(
         const { id, max } = message;
         const cancelled = new AbortController();
         claims.set(id, cancelled);
-        const call = first === undefined ? claim(max, cancelled.signal) : Promise.resolve(first);
-        first = undefined;
-        answer(id, call, CLAIMING_FAILED);
+        answer(id, firstOrNext(max, cancelled.signal), CLAIMING_FAILED);
       } else if (kind === 'report') {
         const { id, reports, max } = message;
         const request = { ...identity, reports: reports.map(whole), max };
@@ -96,6 +118,9 @@ export function openBridge(
     async end() {
       for (const cancelled of claims.values()) cancelled.abort();
       await Promise.all(running);
+      await handBackFirst().catch((error: unknown) => {
+        log.warn({ reason: asFault(error).reason }, 'handing back deliveries to core failed');
+      });
     },
   };
 }

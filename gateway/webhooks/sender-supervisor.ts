@@ -1,6 +1,6 @@
 /**
  * The main side of the sender: supervises its thread, which starts for the first delivery that is
- * due, as most services have no webhook. waiting -> running -> (crash) -> waiting;
+ * due, as most services have no webhook. waiting -> running -> (crash) -> pause -> running;
  * any -> closing -> closed. A crashed thread loses its attempts: its pending calls finish first,
  * then the next thread takes over its claims. No delivery is lost; one may be sent twice, with the
  * same id.
@@ -59,16 +59,20 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const { log, attemptsEndMs: maxMs = ATTEMPTS_END_MS } = options;
   const closing = new AbortController();
   let worker: Worker | undefined;
-  const end = (): void => worker?.postMessage({ kind: 'close', maxMs } satisfies ToThread);
-  const run = async (): Promise<never> => {
+  let hasRun = false;
+  const run = async (): Promise<void> => {
     const bridge = openBridge(options, (message) => worker?.postMessage(message));
-    await bridge.firstDue(closing.signal);
-    worker = openThread(options);
-    if (closing.signal.aborted) end(); // it hands back what has been claimed
-    options.onThread?.(worker);
-    await ended(worker, bridge).finally(() => {
+    try {
+      if (!hasRun) await bridge.firstDue(closing.signal);
+      if (closing.signal.aborted) return;
+      hasRun = true;
+      worker = openThread(options);
+      options.onThread?.(worker);
+      await served(worker, bridge);
+    } finally {
+      await bridge.end();
       worker = undefined;
-    });
+    }
     throw new Error('the sender thread ended by itself');
   };
   const supervised = retry(run, {
@@ -85,7 +89,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   async function close(): Promise<void> {
     if (!closing.signal.aborted) {
       closing.abort();
-      end();
+      worker?.postMessage({ kind: 'close', maxMs } satisfies ToThread);
     }
     const late = setTimeout(() => void worker?.terminate(), CLOSE_MAX_MS);
     await supervised;
@@ -103,12 +107,11 @@ function openThread({ allow, ca, budget, dnsServers }: DispatcherOptions): Worke
   });
 }
 
-/** Serves the requests of the thread until it exits and its calls have ended; throws its error. */
-async function ended(worker: Worker, bridge: Bridge): Promise<void> {
+/** Serves the requests of the thread until it exits; throws its error. */
+async function served(worker: Worker, bridge: Bridge): Promise<void> {
   worker.on('message', (message: FromThread) => bridge.receive(message));
   const errors: unknown[] = [];
   worker.on('error', (error) => errors.push(error));
   await new Promise((resolve) => worker.once('exit', resolve));
-  await bridge.end();
   if (errors.length > 0) throw errors[0];
 }

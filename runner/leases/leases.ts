@@ -9,6 +9,8 @@ import inspector from 'node:inspector';
 import type { Log } from '../../proto/common/log.ts';
 import { retry } from '../../proto/common/retry.ts';
 import type { RunnerBrowser, RunnerFacts } from '../../proto/gen/tabern/v1/runners.pb.ts';
+import type { CallOptions } from '../../proto/rpc/local.ts';
+import type { Clients } from '../../proto/rpc/services.ts';
 import { onAbort } from '../common/abort.ts';
 import { isTransient } from '../common/core-calls.ts';
 import { batches, type FromThread, isSuperseded, type ToThread } from './renewals.ts';
@@ -78,8 +80,10 @@ const PAUSE_OF_LEASE_MS = 200;
 const AGAIN = { firstMs: 100, maxMs: 4_000 };
 
 export function openLeases(options: {
-  /** Renews these at core; resolves with those that core knows. */
-  renew(leaseIds: string[], signal: AbortSignal): Promise<string[]>;
+  clients: { runners: Pick<Clients['runners'], 'reportRunner'> };
+  /** Carries the runner's token. */
+  call: CallOptions;
+  runner: { runnerId: string; instanceId: string };
   /** Of leases; the longest pause of a log is a third of it. */
   leaseMs?: number;
   openThread(listener: LeaseListener): LeaseThread;
@@ -159,6 +163,21 @@ export function openLeases(options: {
   };
   const thread = options.openThread({ receive, ended });
   const over = new AbortController();
+  let isDraining = false;
+  /** What the thread's reports contain, too. */
+  const state = () => ({
+    browserFailed: options.isBrowserFailing(),
+    browser: options.browser?.(),
+    facts: options.facts,
+  });
+  const renew = async (leaseIds: string[]): Promise<string[]> => {
+    const { clients, call, runner, leaseMs: timeoutMs } = options;
+    const request = { ...runner, ...state(), leaseIds, draining: isDraining };
+    const within = { ...call, timeoutMs, signal: over.signal };
+    const answer = await clients.runners.reportRunner(request, within);
+    setRead(answer.readIds);
+    return answer.leaseIds;
+  };
   const acknowledge = async (leaseIds: readonly string[]): Promise<void> => {
     // without leases whose work has ended, or that a renewal has acknowledged
     const left = () => leaseIds.filter((id) => held.get(id)?.isAcknowledged === false);
@@ -169,7 +188,7 @@ export function openLeases(options: {
     const once = async (): Promise<void> => {
       const ids = left();
       if (ids.length === 0) return;
-      const known = new Set(await options.renew(ids, over.signal));
+      const known = new Set(await renew(ids));
       confirm(ids.filter((id) => known.has(id)));
       for (const id of left()) refuse(id, 'its acknowledgement was late');
     };
@@ -177,6 +196,7 @@ export function openLeases(options: {
       await retry(once, { ...AGAIN, signal: over.signal, isRetryable: isTransient });
     } catch (error) {
       if (isSuperseded(error)) superseded();
+      if (left().length > 0) log.warn({ error: String(error) }, 'acknowledging leases failed');
       for (const id of left()) refuse(id, 'it could not be acknowledged');
     }
   };
@@ -188,10 +208,7 @@ export function openLeases(options: {
     thread.send({ type: 'dropped', leaseId });
   };
   const beat = (): void => {
-    const isInspected = inspector.url() !== undefined;
-    const isBrowserFailing = options.isBrowserFailing();
-    const report = { browser: options.browser?.(), facts: options.facts };
-    thread.send({ type: 'beat', isBrowserFailing, isInspected, ...report });
+    thread.send({ type: 'beat', isInspected: inspector.url() !== undefined, ...state() });
   };
   beat();
   const beating = setInterval(beat, BEAT_MS).unref();
@@ -205,7 +222,10 @@ export function openLeases(options: {
       thread.send({ type: 'acquired', leaseIds });
       for (const some of batches(leaseIds)) void acknowledge(some);
     },
-    drain: () => thread.send({ type: 'draining' }),
+    drain() {
+      isDraining = true;
+      thread.send({ type: 'draining' });
+    },
     hold(leaseId) {
       const lease: Lease = {
         lost: new AbortController(),

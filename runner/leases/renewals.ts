@@ -58,14 +58,14 @@ export type ToThread =
    */
   | {
       type: 'beat';
-      isBrowserFailing: boolean;
+      browserFailed: boolean;
       browser?: RunnerBrowser | undefined;
       isInspected: boolean;
       facts?: RunnerFacts | undefined;
     };
 
 export type FromThread =
-  /** A renewal of these was answered for the first time: core may not have answered before. */
+  /** A renewal of these was answered for the first time: this acknowledges them, too. */
   | { type: 'acknowledged'; leaseIds: string[] }
   | { type: 'lost'; leaseId: string; why: string }
   | { type: 'answered'; id: number; answer: EntryAnswer }
@@ -92,11 +92,10 @@ export function openRenewals(options: {
   signal: AbortSignal;
 }): Renewals {
   const { clients, call, runner, leaseMs, log, now, send, signal } = options;
-  /** Whether each has been acknowledged. */
+  /** Whether a renewal of each was answered. */
   const renewed = new Map<string, boolean>();
   const calls = new Set<Promise<void>>();
   const entries = openEntries();
-  let read = '';
   let renewedAt = now();
   /** Aborts the pause before the next renewals. */
   let restart = new AbortController();
@@ -114,17 +113,13 @@ export function openRenewals(options: {
       const response = await clients.runners.reportRunner({ ...runner, leaseIds, ...own }, options);
       const answers = answersOf(taken, response.answers);
       for (const [id, answer] of answers) send({ type: 'answered', id, answer });
-      setRead(response.readIds);
+      send({ type: 'read', ids: response.readIds });
       return response.leaseIds;
     } catch (error) {
       if (isRepeatable(error)) for (const one of taken) entries.add(one);
       else refuse(taken, error);
       throw error;
     }
-  };
-  const setRead = (ids: string[]): void => {
-    if (read !== ids.join()) send({ type: 'read', ids });
-    read = ids.join();
   };
   const refuse = (taken: readonly Waiting[], error: unknown): void => {
     const { reason, message } = asFault(error);
@@ -229,9 +224,7 @@ export function openRenewals(options: {
           begin(renewAll());
           break;
         case 'beat':
-          browserFailed = message.isBrowserFailing;
-          browser = message.browser;
-          facts = message.facts;
+          ({ browserFailed, browser, facts } = message);
           break;
       }
     },

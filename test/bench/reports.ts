@@ -28,7 +28,6 @@ import {
 import { type Booted, boot, HOLDER } from '../core/boot.ts';
 import { frame } from '../runner/sessions/recording/encoder-bench.ts';
 import { testRunner } from '../support/runner/lease.ts';
-import { reportOf } from '../support/runner/leases.ts';
 import { tempDirectory } from '../support/temp.ts';
 
 const [sessions = 25, seconds = 30] = process.argv.slice(2).map(Number);
@@ -157,10 +156,11 @@ function median(values: number[]): number {
 await using app = await boot({ TABERN_CONCURRENCY: String(sessions + 1) });
 const token = String(app.asRunner.metadata?.['authorization']).replace('Bearer ', '');
 const config = { core: app.core.address, token, logLevel: 'silent', coreTls: undefined } as const;
-const own = { clients: app.clients, runner: HOLDER, call: app.asRunner };
 await using leases = openLeases({
   log,
-  renew: async (leaseIds, signal) => (await reportOf(own, leaseIds, { signal })).leaseIds,
+  clients: app.clients,
+  call: app.asRunner,
+  runner: HOLDER,
   leaseMs: LEASE_MS,
   openThread: (listener) =>
     openLeaseThread({ config, runner: HOLDER, leaseMs: LEASE_MS }, listener),

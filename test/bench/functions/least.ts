@@ -3,16 +3,19 @@
  * which must be idle: the same steps by the same libraries, and nothing else. A service accepts the
  * invocation over HTTP, a runner leases it and acknowledges the lease over gRPC, a function host
  * runs the handler in a thread, the runner reports the outcome, and a request that waits for it is
- * answered. Each of the four changes is a transaction that waits for the disk, in a thread of the
- * store. There are no keys, limits, events, logs, jails or browsers, and no rule is checked. Runs,
- * pauses and warm-up are those of invoke.ts.
+ * answered. Each change is a transaction in a thread of the store; three of the four wait for the
+ * disk. There are no keys, limits, events, logs, jails or browsers, and no rule is checked. Runs,
+ * pauses and warm-up are those of invoke.ts. Prints the CPU time of all its processes, too.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { familyOf } from '../../support/service/processes.ts';
 import { tempDirectory } from '../../support/temp.ts';
+import { threadsMs } from '../support/cpu.ts';
 import { show, timed } from '../support/figures.ts';
+import { middle } from '../support/rows.ts';
 import { PAUSE_MS, WARM_UP_RUNS } from './pauses.ts';
 
 const RUNS = Number(process.argv[2] ?? 50);
@@ -24,22 +27,34 @@ const { port } = await started<{ port: number }>('service', [join(dir.path, 'db'
 await started('runner', [socket]);
 await Promise.all(Array.from({ length: WARM_UP_RUNS }, run));
 await sleep(PAUSE_MS);
+const processes = familyOf(process.pid);
 const took: number[] = [];
+const cpu: number[] = [];
 for (let done = 0; done < RUNS; done += 1) {
+  const before = cpuMs();
   took.push(...(await timed(1, run)));
+  cpu.push(cpuMs() - before);
   await sleep(PAUSE_MS);
 }
 show(`the least from a request to its outcome, ${RUNS} runs`, took);
+console.log(`CPU until the answer, of its client, too: ${middle(cpu).toFixed(1)} ms`);
 
-/** Its first message, when it is ready. */
+/** Its first message, when it is ready. Its early end fails the run. */
 async function started<T>(role: string, args: string[]): Promise<T> {
   const child = fork(new URL(`./least/${role}.ts`, import.meta.url), args);
+  const exited = once(child, 'exit');
   ended.defer(async () => {
-    child.disconnect();
-    await once(child, 'exit');
+    if (child.connected) child.disconnect();
+    await exited;
   });
-  const [message] = await once(child, 'message');
+  const early = exited.then(([code]) => Promise.reject(new Error(`${role} ended with ${code}`)));
+  const [message] = await Promise.race([once(child, 'message'), early]);
   return message;
+}
+
+function cpuMs(): number {
+  const threads = processes.flatMap(({ pid }) => [...threadsMs(pid).values()]);
+  return threads.reduce((sum, ms) => sum + ms, 0);
 }
 
 async function run(): Promise<void> {

@@ -2,5 +2,5 @@
 
 /** Until the code is compiled: the first runs of a service take 1.5 times as long. */
 export const WARM_UP_RUNS = 200;
-/** In milliseconds: a Chrome starts in 0.1 to 0.9 s meanwhile, and the one before it ends. */
+/** In milliseconds: as a rule the next Chrome starts meanwhile, and the one before it ends. */
 export const PAUSE_MS = 700;

@@ -6,7 +6,7 @@
  * invocation has three, one after the other.
  */
 import { randomBytes } from 'node:crypto';
-import { closeSync, fdatasyncSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, fdatasyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -18,6 +18,7 @@ import { SPARES } from '../../support/service/serve.ts';
 import type { Made } from '../../support/service/spans.ts';
 import { boot, type Stack } from '../../support/service/stack.ts';
 import { tempDirectory } from '../../support/temp.ts';
+import { threadsMs } from '../support/cpu.ts';
 import { quantile, show, timed } from '../support/figures.ts';
 import { middle } from '../support/rows.ts';
 import { settled } from '../support/settled.ts';
@@ -116,12 +117,9 @@ async function processesOf(stack: Stack): Promise<[string, number][]> {
 function cpuMs(processes: readonly [string, number][]): Map<string, number> {
   const ms = new Map<string, number>();
   for (const [name, pid] of processes) {
-    for (const thread of readdirSync(`/proc/${pid}/task`)) {
-      const part = thread === String(pid) ? name : `${name}, other threads`;
-      const [nanoseconds] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(
-        ' ',
-      );
-      ms.set(part, (ms.get(part) ?? 0) + Number(nanoseconds) / 1e6);
+    for (const [thread, used] of threadsMs(pid)) {
+      const part = thread === pid ? name : `${name}, other threads`;
+      ms.set(part, (ms.get(part) ?? 0) + used);
     }
   }
   return ms;

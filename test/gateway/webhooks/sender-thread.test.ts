@@ -1,9 +1,12 @@
 /** The sender's thread: crashes, isolation and hostile endpoints. Attempts are real, over TLS. */
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 import type { Worker } from 'node:worker_threads';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { must } from '../../../proto/common/must.ts';
+import { Fault } from '../../../proto/rpc/errors.ts';
 import { bootDispatch } from '../../support/core/dispatch.ts';
 import { until } from '../../support/poll.ts';
 import { authority } from '../../support/servers/certificates.ts';
@@ -31,8 +34,15 @@ thread('no thread runs until a delivery is due', async () => {
 thread('a sender without a thread closes at once', async () => {
   await using app = await bootDispatch();
   const workers: Worker[] = [];
-  const sender = app.start({ onThread: (worker) => void workers.push(worker) });
-  await until(() => app.metadata.length > 0);
+  let isWaiting = false;
+  const claimDeliveries: typeof app.client.claimDeliveries = async (_, { signal } = {}) => {
+    isWaiting = true;
+    await once(must(signal, 'a signal'), 'abort');
+    throw new Fault('CANCELLED', 'The caller left.');
+  };
+  const onThread = (worker: Worker): void => void workers.push(worker);
+  const sender = app.start({ client: { ...app.client, claimDeliveries }, onThread });
+  await until(() => isWaiting);
   await sender.close();
   assert.is(workers.length, 0);
 });
@@ -47,12 +57,30 @@ thread('a first delivery that is claimed during the close is handed back', async
   const closed = Promise.withResolvers<void>();
   await app.core.addWebhook(app.receiver.url);
   app.core.emit();
-  const sender = app.start({ client: { ...app.client, claimDeliveries } });
+  const workers: Worker[] = [];
+  const onThread = (worker: Worker): void => void workers.push(worker);
+  const sender = app.start({ client: { ...app.client, claimDeliveries }, onThread });
   await closed.promise;
-  assert.is(app.receiver.requests.length, 0);
+  assert.is(workers.length, 0);
   await using _ = app.start({ senderId: 'two' }); // which does not wait for the lease of the first
   await until(() => app.states()[0] === 'delivered');
   assert.is(app.receiver.requests.length, 1);
+});
+
+thread('threads that cannot start use up no delivery', async () => {
+  await using app = await bootDispatch();
+  const workers: Worker[] = [];
+  await app.core.addWebhook(app.receiver.url);
+  app.core.emit();
+  const onThread = (worker: Worker): void => {
+    workers.push(worker);
+    if (workers.length <= 2) void worker.terminate(); // before it claims
+  };
+  await using _ = app.start({ onThread });
+  await until(() => app.states()[0] === 'delivered');
+  assert.is(workers.length, 3);
+  assert.is(app.core.states()[0]?.['tries'], 1);
+  assert.equal(app.core.rows('SELECT outcome FROM attempts'), [{ outcome: 'ok' }]);
 });
 
 thread('kill-worker: deliveries in flight are repeated, with the same id and bytes', async () => {
@@ -144,14 +172,16 @@ thread('kill-worker: a thread that crashes repeatedly is restarted', async () =>
   await using app = await bootDispatch();
   const workers: Worker[] = [];
   await app.core.addWebhook(app.receiver.url);
+  app.receiver.script(() => {}); // in flight at the first death
   app.core.emit();
   await using _ = app.start({ onThread: (worker) => void workers.push(worker) });
+  await until(() => app.receiver.requests.length === 1);
   for (let death = 1; death <= 3; death += 1) {
     await until(() => workers.length === death);
     await workers.at(-1)?.terminate();
   }
   await until(() => app.states()[0] === 'delivered');
-  assert.is(app.receiver.requests.length, 1);
+  assert.is(new Set(app.receiver.requests.map(({ headers }) => headers['webhook-id'])).size, 1);
 });
 
 thread('kill-worker: close does not wait for a crashed thread', async () => {

@@ -208,6 +208,41 @@ test('a renewal acknowledges a lease, which is kept when its acknowledgement fai
   assert.is(scene.leases.held(), 1);
 });
 
+test('the end of the leases cancels an acknowledgement that is under way', async () => {
+  const asked = Promise.withResolvers<AbortSignal | undefined>();
+  const answer = Promise.withResolvers<{ leaseIds: string[] }>();
+  await using scene = leasesOf((_request, options) => {
+    asked.resolve(options?.signal);
+    return answer.promise;
+  }, SELDOM);
+  const lease = scene.leases.hold('a');
+  scene.leases.acknowledge(['a']);
+  const signal = await asked.promise;
+  await scene.leases[Symbol.asyncDispose]();
+  assert.ok(signal?.aborted);
+  answer.reject(new Fault('CANCELLED', 'The caller left.'));
+  await lease.acknowledged;
+  assert.ok(lease.lost.aborted);
+});
+
+test('a lease whose acknowledgement is refused is renewed no more', async () => {
+  const renewed: string[][] = [];
+  await using scene = leasesOf(
+    async ({ leaseIds }) => {
+      if (leaseIds.includes('a')) throw new Fault('INTERNAL', 'broken');
+      renewed.push(leaseIds);
+      return { leaseIds };
+    },
+    { leaseMs: 15 },
+  );
+  const lease = scene.leases.hold('a');
+  scene.leases.acknowledge(['a']);
+  await lease.acknowledged;
+  assert.ok(lease.lost.aborted);
+  await until(() => renewed.length > 1);
+  assert.equal(renewed.flat(), []);
+});
+
 test('a stopped runner loses unacknowledged leases', async () => {
   const stopped = new AbortController();
   let calls = 0;

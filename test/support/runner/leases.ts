@@ -1,24 +1,23 @@
 /** Leases whose renewals run in this thread, against a stub of core. */
-import type { CallOptions } from '../../../proto/rpc/local.ts';
 import { type Leases, openLeases } from '../../../runner/leases/leases.ts';
 import { openRenewals } from '../../../runner/leases/renewals.ts';
 
 type Renewals = Parameters<typeof openRenewals>[0];
 
 export type LocalLeases = Leases & {
-  /** Settles when the signal has aborted and no call is in progress. */
+  /** Settles when the signal has aborted and no renewal is in progress. */
   renewing: Promise<void>;
 };
 
 export function localLeases(
   options: Omit<Renewals, 'send'> & { onSuperseded(): void; stopped: AbortSignal },
 ): LocalLeases {
-  const { log, leaseMs, onSuperseded, stopped } = options;
-  const renew = async (leaseIds: string[], signal: AbortSignal): Promise<string[]> =>
-    (await reportOf(options, leaseIds, { signal })).leaseIds;
+  const { clients, call, runner, log, leaseMs, onSuperseded, stopped } = options;
   let renewing = Promise.resolve();
   const leases = openLeases({
-    renew,
+    clients,
+    call,
+    runner,
     log,
     leaseMs,
     onSuperseded,
@@ -37,13 +36,4 @@ export function localLeases(
     },
   });
   return { ...leases, renewing };
-}
-
-/** One report of these leases to core. */
-export function reportOf(
-  { clients, runner, call }: Pick<Renewals, 'clients' | 'runner' | 'call'>,
-  leaseIds: string[],
-  within: CallOptions,
-) {
-  return clients.runners.reportRunner({ ...runner, leaseIds }, { ...call, ...within });
 }

@@ -1,4 +1,7 @@
-/** The thread of the store of least.ts: one transaction for each message, then its answer. */
+/**
+ * The thread of the store of least.ts: one transaction for each message, then its answer. As in
+ * core, a lease does not wait for the disk: the acknowledgement after it writes both.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import { must } from '../../../../proto/common/must.ts';
@@ -33,6 +36,8 @@ const port = must(parentPort, 'a thread');
 port.on('message', ({ number, step }: { number: number; step: Step }) => {
   const { op, ...values } = step;
   const statement = statements[op];
+  if (op === 'lease') db.pragma('synchronous = NORMAL');
   const row = statement.reader ? statement.get(values) : statement.run(values) && undefined;
+  if (op === 'lease') db.pragma('synchronous = FULL');
   port.postMessage({ number, row });
 });
