@@ -53,11 +53,11 @@ export function openBridge(
 
   const handBackFirst = async (): Promise<void> => {
     const { claims: unsent = [] } = first?.claimed ?? {};
-    first = undefined;
     const reports = unsent.map(({ deliveryId, claimSeq, attemptId }) =>
       AttemptReport.fromPartial({ deliveryId, claimSeq, attemptId, outcome: 'UNSENT' }),
     );
     if (reports.length > 0) await client.reportAttempts({ ...identity, reports, max: 0 }, options);
+    first = undefined; // not after a failure: the next call, or the end, tries again
   };
   const firstOrNext = async (max: number, signal: AbortSignal): Promise<Claimed> => {
     if (first !== undefined && performance.now() - first.at < FRESH_MS) {
