@@ -67,6 +67,30 @@ thread('a first delivery that is claimed during the close is handed back', async
   assert.is(app.receiver.requests.length, 1);
 });
 
+thread('deliveries are handed back when their thread comes late, and claimed anew', async () => {
+  await using app = await bootDispatch();
+  await app.core.addWebhook(app.receiver.url);
+  app.core.emit();
+  const outcomes: string[] = [];
+  const reportAttempts: typeof app.client.reportAttempts = (request, options) => {
+    outcomes.push(...request.reports.map(({ outcome }) => outcome));
+    return app.client.reportAttempts(request, options);
+  };
+  const { now } = performance;
+  const onThread = (): void => {
+    performance.now = () => now.call(performance) + 2_000;
+  };
+  try {
+    await using _ = app.start({ client: { ...app.client, reportAttempts }, onThread });
+    await until(() => app.states()[0] === 'delivered');
+  } finally {
+    performance.now = now;
+  }
+  assert.is(outcomes[0], 'UNSENT');
+  assert.is(app.receiver.requests.length, 1);
+  assert.equal(app.core.rows('SELECT outcome FROM attempts'), [{ outcome: 'ok' }]);
+});
+
 thread('threads that cannot start use up no delivery', async () => {
   await using app = await bootDispatch();
   const workers: Worker[] = [];
